@@ -47,7 +47,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
-        screenshot fuzz count-foreign check docs bench bench-recorder bench-detection bench-power bench-ranges bench-job bench-scale \
+        screenshot fuzz count-foreign check docs bench bench-recorder bench-detection bench-power bench-ranges bench-job bench-site bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
         bench-search bench-search-machine dashboards figures lock install clean distclean
 
@@ -180,6 +180,10 @@ bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a 
 
 bench-job: setup build  ## what `plumbline run --tune` gains an application of which 60 % is small Allreduce and Bcast (docs/application.md)
 	$(BIN)/python -m tests.bench.tuned_job $(ARGS)
+
+bench-site: setup build  ## what all numbers of ranks up to N cost in one site, over N alone; here and simulated (docs/design/campaign.md)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.site_cost $(ARGS)
 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc

@@ -49,6 +49,7 @@ static int make_comm_state(MPI_Comm comm, struct pl_kept *kept)
     if (!comm_state)
         return pl_raise(comm, MPI_ERR_NO_MEM);
     comm_state->kept = kept;
+    comm_state->profile = pl_state.number;
     comm_state->p = kept->p;
     comm_state->rank = kept->rank;
     comm_state->inter = kept->inter;
@@ -166,6 +167,11 @@ int pl_comm_state_of(MPI_Comm comm, enum pl_function function, struct pl_comm_st
     struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
         return pl_raise(comm, MPI_ERR_NO_MEM);
+    struct pl_comm_state *last = kept->rules;
+    if (last && last->profile != pl_state.number) {
+        kept->rules = NULL;
+        free_comm_state(last);
+    }
     if (!kept->rules)
         PL_TRY(make_comm_state(comm, kept));
     *comm_state = kept->rules;

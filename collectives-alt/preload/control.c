@@ -22,7 +22,10 @@
 #include <time.h>
 
 enum { BLOCK = 4, CALLS_BETWEEN_CHECKS = 1000, LEAST_BLOCKS = 16 };
+enum { FIRST_CHECK = 128, LAST_EARLY_CHECK = 512 };
 enum { TIMED_SHARES = 3 }; /* so many times as many calls are timed as go to the library */
+/* So many first calls of a rule are all timed, so that a slower rule is found at once. */
+static const double EARLY_CALLS = 1000;
 static const double WIDE = 1 - PL_CONFIDENCE;
 /* The interval is narrowest, for its number of blocks, after so many of them. */
 static const double TUNED_FOR = 500;
@@ -115,13 +118,33 @@ static uint64_t draw(long long rule, uint32_t salt, uint32_t block)
     return (x ^ x >> 31) >> 32;
 }
 
+/* The share falls with the calls of the rule. Of the timed blocks the same part is the library's at
+ * all times, so that drift does not look like a difference of the sides. */
 static enum pl_side side_of(const struct pl_option *option, uint64_t block)
 {
+    const struct pl_control *control = option->control;
     const long long rule = option->rule - pl_state.rules;
-    const double at = (double)draw(rule, option->control->salt, (uint32_t)block) / 0x1p32;
-    return at < pl_state.share                        ? PL_LIBRARY
-           : at < (1 + TIMED_SHARES) * pl_state.share ? PL_TIMED
-                                                      : PL_UNTIMED;
+    const double calls = control->before + (double)(block * BLOCK),
+                 early = EARLY_CALLS / fmax(calls, EARLY_CALLS) / (1 + TIMED_SHARES),
+                 share = fmax(pl_state.share, early),
+                 at = (double)draw(rule, control->salt, (uint32_t)block) / 0x1p32;
+    return at < share ? PL_LIBRARY : at < (1 + TIMED_SHARES) * share ? PL_TIMED : PL_UNTIMED;
+}
+
+/* Checks are at 0, at three powers of two, and at thousands. */
+static uint64_t check_after(uint64_t calls)
+{
+    uint64_t next = FIRST_CHECK;
+    if (calls >= LAST_EARLY_CHECK)
+        return (calls / CALLS_BETWEEN_CHECKS + 1) * CALLS_BETWEEN_CHECKS;
+    while (next <= calls)
+        next *= 2;
+    return next;
+}
+
+static bool is_check(uint64_t calls)
+{
+    return calls == 0 || check_after(calls - 1) == calls;
 }
 
 /* How much longer a replaced call takes, and half of the interval's width; in nanoseconds. False
@@ -169,7 +192,7 @@ static long long fixed(double ns)
 
 /* Rules that other communicators switched off on some of the ranks are switched off here, too. A
  * sum that failed changes nothing: the application's own call comes next, and reports it. */
-static void agree(MPI_Comm comm, struct pl_option **options, int count)
+static void agree(MPI_Comm comm, int ranks, struct pl_option **options, int count)
 {
     long long sums[AT_ONCE][FIELDS] = {{0}};
     lock();
@@ -187,8 +210,10 @@ static void agree(MPI_Comm comm, struct pl_option **options, int count)
         MPI_SUCCESS)
         return;
     for (int i = 0; i < count; i++) {
-        if (options[i]->control->calls == 0)
+        if (options[i]->control->calls == 0) {
             options[i]->control->salt = (uint32_t)sums[i][CALLS];
+            options[i]->control->before = (double)sums[i][CALLS] / ranks;
+        }
         if (sums[i][OFF] > 0 || (sums[i][MEASURED] > 0 && sums[i][LONGER] > sums[i][HALF]))
             switch_off(options[i]);
     }
@@ -207,13 +232,13 @@ static void check(MPI_Comm comm, struct pl_comm_state *comm_state)
                 continue;
             options[count++] = option;
             if (count == AT_ONCE) {
-                agree(comm, options, count);
+                agree(comm, comm_state->p, options, count);
                 count = 0;
             }
         }
     }
     if (count > 0)
-        agree(comm, options, count);
+        agree(comm, comm_state->p, options, count);
 }
 
 /* Other communicators know times of such calls. */
@@ -232,8 +257,7 @@ static void begin_with(struct pl_control *control, const struct ledger *ledger)
 static void begin_block(struct pl_option *option)
 {
     struct pl_control *control = option->control;
-    const uint64_t block = control->calls / BLOCK, in_a_row = CALLS_BETWEEN_CHECKS / BLOCK,
-                   end = (block / in_a_row + 1) * in_a_row;
+    const uint64_t block = control->calls / BLOCK, end = check_after(control->calls) / BLOCK;
     uint64_t next = block;
     while (next < end && (control->side = side_of(option, next)) == PL_UNTIMED)
         next++;
@@ -254,7 +278,7 @@ enum pl_side pl_control_next(MPI_Comm comm, struct pl_comm_state *comm_state,
     struct pl_control *control = option->control;
     if (!control->begun)
         begin_with(control, ledger_of(option->rule));
-    if (!control->off && control->calls % CALLS_BETWEEN_CHECKS == 0)
+    if (!control->off && is_check(control->calls))
         check(comm, comm_state);
     if (control->off)
         return PL_OFF;

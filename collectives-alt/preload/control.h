@@ -30,6 +30,7 @@ struct pl_control {
     bool begun;
     bool off;          /* all ranks of the communicator know that the rule is slower */
     uint64_t calls;    /* with those that pl_option.plain stands for */
+    double before;     /* calls of a rank by this rule when this communicator began */
     uint32_t salt;     /* tells this communicator from others of the same ranks */
     enum pl_side side; /* of the block */
     int timed;         /* calls of the block, with the sums of their times and middles */

@@ -236,6 +236,24 @@ static void begin_control(int rank)
         pl_state.share = 0;
 }
 
+/* `text`, which is freed, is the profile; NULL where there is none. */
+static void put_in_force(char *text, long long length, int rank)
+{
+    if (text)
+        take_profile(text, (size_t)length);
+    free(text);
+    begin_control(rank);
+    if (pl_state.rules)
+        pl_accepts(MPI_OP_NULL, MPI_BYTE); /* while there is a context id for its questions */
+    if (pl_state.path && pl_state.reason[0] && rank == 0)
+        fprintf(stderr, "plumbline: %s; the profile is not used\n", pl_state.reason);
+    if (!pl_state.path && !pl_state.rules && !pl_state.reason[0])
+        snprintf(pl_state.reason, sizeof pl_state.reason, "PLUMBLINE_PROFILE is not set");
+    if (!pl_state.rules)
+        for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+            atomic_store_explicit(&pl_state.functions[f].first, no_rule(), memory_order_release);
+}
+
 static void load(void)
 {
     int rank = 0, level = MPI_THREAD_MULTIPLE;
@@ -254,23 +272,36 @@ static void load(void)
         text = read_file(pl_state.path, &length);
     if (!pl_state.spawned) /* with the variables of those who are recorded */
         begin_record(rank);
-    if (text)
-        take_profile(text, (size_t)length);
-    free(text);
-    begin_control(rank);
-    if (pl_state.rules)
-        pl_accepts(MPI_OP_NULL, MPI_BYTE); /* while there is a context id for its questions */
-    if (pl_state.path && pl_state.reason[0] && rank == 0)
-        fprintf(stderr, "plumbline: %s; the profile is not used\n", pl_state.reason);
-    if (!pl_state.path && !pl_state.rules && !pl_state.reason[0])
-        snprintf(pl_state.reason, sizeof pl_state.reason, "PLUMBLINE_PROFILE is not set");
-    if (!pl_state.rules)
-        for (int f = 0; f < PL_FUNCTION_COUNT; f++)
-            atomic_store_explicit(&pl_state.functions[f].first, no_rule(), memory_order_release);
+    put_in_force(text, length, rank);
 }
 
 void pl_load(bool collective)
 {
     collective_load = collective;
     pthread_once(&once, load);
+}
+
+/* Puts the profile at `path`, which rank 0 reads, in force in place of the one before it, for the
+ * following calls on all communicators. Collective over MPI_COMM_WORLD, while no other call is
+ * under way. The rules before it stay in memory, as states of communicators point to them. The
+ * probe calls this in ranks that stay alive (measure/process.c). */
+__attribute__((visibility("default"))) void plumbline_load_again(const char *path)
+{
+    static char name_of_profile[PATH_MAX];
+    int rank;
+    long long length;
+    pl_load(true);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    snprintf(name_of_profile, sizeof name_of_profile, "%s", path ? path : "");
+    pl_state.path = name_of_profile[0] ? name_of_profile : NULL;
+    pl_state.rules = NULL;
+    pl_state.reason[0] = '\0';
+    pl_state.profile = (struct pl_profile){0};
+    pl_state.number++;
+    pl_ruled = 0;
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+        pl_state.functions[f].count = 0;
+    atomic_fetch_add_explicit(&pl_generation, 1, memory_order_acq_rel);
+    char *text = read_for_all(pl_state.path, rank, &length);
+    put_in_force(text, length, rank);
 }

@@ -35,6 +35,7 @@ struct pl_state {
     uint32_t seed;
     atomic_bool merged; /* communicators may have ranks of several jobs */
     const char *path;   /* PLUMBLINE_PROFILE; NULL when not set */
+    unsigned number;    /* of the profile: ranks that stay alive load one after the other */
     char reason[768];   /* why no rule is in force; empty when rules are */
 };
 
@@ -115,6 +116,7 @@ struct pl_choice {
 struct pl_comm_state {
     struct pl_kept *kept;
     int p, rank;
+    unsigned profile;    /* pl_state.number when the rules were chosen */
     bool inter, foreign; /* foreign: it has ranks of another job */
     bool located;        /* calls.c knows nodes and ranks a node (0: nobody could say) */
     int nodes, ppn;

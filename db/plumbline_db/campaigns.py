@@ -12,7 +12,7 @@ import msgspec
 from plumbline_db import columns, coverage_renewal, lock
 from plumbline_db.coverage_renewal import MEASURED_HERE
 from plumbline_db.errors import PlumblineError, command_name, typed
-from plumbline_db.layout import FACTORS, FOREIGN, OVERLAP_TUNE, SITE, SUITES
+from plumbline_db.layout import FACTORS, FOREIGN, JOB, OVERLAP_TUNE, SITE, SUITES
 from plumbline_db.records import FROM, Campaign, Event, Export
 from plumbline_db.statements import Statements
 
@@ -256,6 +256,11 @@ def of_factors(db: Statements) -> list[Campaign]:
     """Bases and levels of `plumbline reproducibility factors`, in the order in which they were
     started."""
     return _of_command(db, FACTORS)
+
+
+def of_jobs(db: Statements) -> list[Campaign]:
+    """Return the rows of jobs that switched off rules, in the order in which they were stored."""
+    return _of_command(db, JOB)
 
 
 def every(db: Statements) -> list[Campaign]:

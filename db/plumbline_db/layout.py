@@ -19,6 +19,8 @@ FOREIGN = "foreign"
 SUITES = "suite"
 # The base or a level of `plumbline reproducibility factors`: its findings are events of the base.
 FACTORS = "factors"
+# The rules that a job of `plumbline run --tune` switched off, in its settings; nothing else.
+JOB = "run"
 
 # The merged winners of a whole site, and the launches on one layout that prove them.
 SITE = "site"

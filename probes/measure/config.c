@@ -147,15 +147,15 @@ static MPI_Comm *no_communicators(const struct pl_groups *groups)
     return comms;
 }
 
-/* While the knobs are written: what is made of MPI_COMM_WORLD keeps them. */
+/* While the knobs are written: what is made of the launch's communicator keeps them. */
 static int make_communicators(const struct pl_groups *groups, MPI_Comm *comms)
 {
     MPI_Comm all;
-    int rc = PMPI_Comm_dup(MPI_COMM_WORLD, &all);
+    int rc = PMPI_Comm_dup(groups->world->comm, &all);
     return rc == MPI_SUCCESS ? pl_groups_split(groups, all, comms) : rc;
 }
 
-/* What `groups` made of MPI_COMM_WORLD, and that itself. */
+/* What `groups` made of the launch's communicator, and that itself. */
 static void share_communicators(const struct pl_groups *groups, MPI_Comm *comms)
 {
     for (int i = 0; i < groups->count; i++)

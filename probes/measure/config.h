@@ -23,16 +23,17 @@ struct pl_config_state {
     bool own_comms; /* `comms` are duplicates that end with this state */
 };
 
-/* Collective. Writes the knobs, reads them back, duplicates MPI_COMM_WORLD for each group (not for
- * knobs=call: libraries keep fast paths for the first communicators), restores the old values.
- * With knobs=start rank 0 compares what `survey` says; a knob that is no variable of MPI_T, or an
- * unreadable one, stays unproven (`read` is "").
- * False when memory is short or an old value could not be restored
+/* Collective. Writes the knobs, reads them back, duplicates the launch's communicator for each
+ * group (not for knobs=call: libraries keep fast paths for the first communicators), restores the
+ * old values. With knobs=start rank 0 compares what `survey` says; a knob that is no variable of
+ * MPI_T, or an unreadable one, stays unproven (`read` is ""). False when memory is short or an old
+ * value could not be restored
  * (`reason` says which): what comes later would be measured under a knob that nobody asked for. */
 bool pl_config_open(struct pl_config_state *state, const struct pl_groups *groups,
                     const struct pl_config *config, enum pl_switch when, const char *library,
                     struct pl_survey *survey);
-/* Config `default`: MPI_COMM_WORLD itself and what `groups` made of it. False: out of memory. */
+/* Config `default`: the launch's communicator itself and what `groups` made of it. False: out of
+ * memory. */
 bool pl_config_open_default(struct pl_config_state *state, const struct pl_groups *groups);
 void pl_config_close(struct pl_config_state *state, const struct pl_groups *groups);
 

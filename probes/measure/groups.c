@@ -28,7 +28,7 @@ static bool has_trials(const struct pl_plan *plan)
     return false;
 }
 
-/* Simulated, the right results of all ranks lie on rank 0, in the order of MPI_COMM_WORLD. */
+/* Simulated, the right results of all ranks lie on rank 0, in the order of the launch's. */
 static void list_companies(struct pl_groups *groups)
 {
     for (int i = PL_DUPLICATE; i < (PL_SIMULATED ? PL_REVERSED : PL_COMPANIES); i++) {
@@ -56,9 +56,10 @@ static int make(const struct pl_group *group, const struct pl_world *world, MPI_
 static void open_group(struct pl_group *group, const struct pl_world *world)
 {
     group->world = *world;
-    make(group, world, MPI_COMM_WORLD, &group->comm);
+    make(group, world, world->comm, &group->comm);
     if (group->comm == MPI_COMM_NULL)
         return;
+    group->world.comm = group->comm;
     PMPI_Comm_size(group->comm, &group->world.size);
     PMPI_Comm_rank(group->comm, &group->world.rank);
     pl_world_open(&group->world, group->comm);
@@ -79,7 +80,7 @@ bool pl_groups_open(struct pl_groups *groups, const struct pl_plan *plan,
     if (has_trials(plan))
         list_companies(groups);
     groups->group[0].world = *world;
-    groups->group[0].comm = MPI_COMM_WORLD;
+    groups->group[0].comm = world->comm;
     for (int i = 1; i < groups->count; i++)
         open_group(&groups->group[i], world);
     return true;

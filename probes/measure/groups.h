@@ -1,4 +1,4 @@
-/* Which ranks a case runs on: all, or the first K of MPI_COMM_WORLD (plan key `ranks`). Where the
+/* Which ranks a case runs on: all, or the first K of the launch (plan key `ranks`). Where the
  * plan has trials, other communicators of all ranks come with these.
  *
  * A group has communicators of its own for start schemes and results, so that everything that

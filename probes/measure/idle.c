@@ -85,9 +85,9 @@ void pl_idle_wait(const struct pl_idle *idle, const struct pl_world *world)
     }
 }
 
-void pl_idle_end(const struct pl_idle *idle, const struct pl_world *world)
+void pl_idle_end(const struct pl_idle *idle, const struct pl_world *world, int first, int end)
 {
-    for (int rank = 1; rank < world->size; rank++) {
+    for (int rank = first; rank < end; rank++) {
         pl_p2p_wake(world, rank);
         if (idle->processes[rank] != 0)
             kill(idle->processes[rank], SIGURG);

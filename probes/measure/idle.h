@@ -18,8 +18,9 @@ void pl_idle_prepare(void);
 /* False, on all ranks, where there is no memory. */
 bool pl_idle_open(struct pl_idle *idle, const struct pl_world *world);
 void pl_idle_close(struct pl_idle *idle);
-/* Other ranks: until rank 0 calls pl_idle_end. */
+/* Other ranks: until rank 0 calls pl_idle_end for them. */
 void pl_idle_wait(const struct pl_idle *idle, const struct pl_world *world);
-void pl_idle_end(const struct pl_idle *idle, const struct pl_world *world);
+/* Wakes the ranks from `first` to the one before `end`; the others sleep on. */
+void pl_idle_end(const struct pl_idle *idle, const struct pl_world *world, int first, int end);
 
 #endif

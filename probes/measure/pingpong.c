@@ -105,7 +105,7 @@ static bool open_game(struct game *game, const struct pl_seat *seat)
         return false;
     pl_p2p_broadcast(game->world, &game->item_count, (int)sizeof game->item_count);
     pl_p2p_broadcast(game->world, game->items, game->item_count * (int)sizeof *game->items);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &game->comm);
+    PMPI_Comm_dup(game->world->comm, &game->comm);
     PMPI_Comm_set_errhandler(game->comm, MPI_ERRORS_ARE_FATAL);
     return true;
 }

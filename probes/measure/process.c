@@ -4,6 +4,8 @@
 #include "measure/run.h"
 #include "simulated.h"
 
+#include <ctype.h>
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,38 +27,84 @@ int pl_run(const char *plan_path, const char *out_path)
     return result;
 }
 
-enum next { END, REFUSED, VISIT };
+enum next { END, REFUSED, VISIT, VISIT_WITH_PROFILE };
 
-/* `line` with its end, of `length` bytes, becomes the path of a plan; `out` is the path for its
- * records. */
-static enum next split(char *line, size_t length, char **out)
+struct request {
+    int next;  /* enum next */
+    int ranks; /* the first ones measure, and the others sleep on */
+    int code;  /* of the process, where it ends */
+};
+
+/* A number from 1 to `most` and nothing else; 0: it is none. */
+static int number_of(const char *text, int most)
 {
+    char *end;
+    const long number = strtol(text, &end, 10);
+    return isdigit((unsigned char)*text) && !*end && number <= most ? (int)number : 0;
+}
+
+/* Paths, on rank 0; `profile` is empty where the one in force stays. Their memory is that of
+ * `line`. */
+struct paths {
+    char *line, *out, *profile;
+    size_t size;
+};
+
+/* Cuts `text` at its first tab; returns what follows, or its end where there is none. */
+static char *cut(char *text)
+{
+    char *tab = strchr(text, '\t');
+    if (!tab)
+        return text + strlen(text);
+    *tab = '\0';
+    return tab + 1;
+}
+
+/* The line with its end, of `length` bytes, becomes paths. Only all ranks load a profile. */
+static enum next split(struct paths *paths, size_t length, int *ranks)
+{
+    char *line = paths->line;
     line[length - 1] = '\0';
     if (length == sizeof "end" && strcmp(line, "end") == 0)
         return END;
-    *out = strchr(line, '\t');
-    if (!*out || strlen(line) != length - 1 || strchr(*out + 1, '\t'))
+    const bool whole = strlen(line) == length - 1 && (length < 2 || line[length - 2] != '\t');
+    paths->out = cut(line);
+    char *part = cut(paths->out);
+    paths->profile = cut(part);
+    const int first = *part ? number_of(part, *ranks) : *ranks;
+    const bool loads = *paths->profile && first == *ranks;
+    if (!whole || !*line || !*paths->out || !first || strchr(paths->profile, '\t') ||
+        (*paths->profile && !loads))
         return REFUSED;
-    *(*out)++ = '\0';
-    return *line && **out ? VISIT : REFUSED;
+    *ranks = first;
+    return loads ? VISIT_WITH_PROFILE : VISIT;
 }
 
-/* What all ranks do next. Rank 0 blocks until there is a request, and the others sleep. A line that
- * is cut by the end of the input is no request. */
-static enum next await(const struct pl_world *world, const struct pl_idle *idle, char **line,
-                       size_t *size, char **out)
+/* On rank 0: wakes the ranks from `first` to the one before `end`, which take the request. */
+static void hand_out(const struct pl_world *world, const struct pl_idle *idle,
+                     struct request request, int first, int end)
 {
-    int next = END;
+    pl_idle_end(idle, world, first, end);
+    for (int rank = first; rank < end; rank++)
+        pl_p2p_hand(world, rank, &request, (int)sizeof request);
+}
+
+/* What this rank does next. Rank 0 blocks until there is a request, and the others sleep until one
+ * is for them. A line that is cut by the end of the input is no request. */
+static struct request await(const struct pl_world *world, const struct pl_idle *idle,
+                            struct paths *paths)
+{
+    struct request request = {.next = END, .ranks = world->size, .code = PL_EXIT_FINE};
     if (world->rank == 0) {
-        ssize_t length = getline(line, size, stdin);
-        if (length > 0 && (*line)[length - 1] == '\n')
-            next = (int)split(*line, (size_t)length, out);
-        pl_idle_end(idle, world);
+        ssize_t length = getline(&paths->line, &paths->size, stdin);
+        if (length > 0 && paths->line[length - 1] == '\n')
+            request.next = (int)split(paths, (size_t)length, &request.ranks);
+        hand_out(world, idle, request, 1, request.ranks);
     } else {
         pl_idle_wait(idle, world);
+        pl_p2p_hand(world, world->rank, &request, (int)sizeof request);
     }
-    pl_p2p_broadcast(world, &next, (int)sizeof next);
-    return (enum next)next;
+    return request;
 }
 
 /* Returns whether the answer could be written, on all ranks. On standard error it marks the end of
@@ -73,12 +121,46 @@ static bool answer(const struct pl_world *world, int number, int code)
     return !pl_p2p_agree(world, lost);
 }
 
-static int serve(struct pl_world *world)
+/* Has the preload library put another profile in force; false, on all ranks, where it is not
+ * there. */
+static bool load_profile(const struct pl_world *world, const char *path)
 {
-    char *line = NULL, *out = NULL;
-    size_t size = 0;
+    void (*load)(const char *) =
+        (void (*)(const char *))dlsym(RTLD_DEFAULT, "plumbline_load_again");
+    if (pl_p2p_agree(world, !load)) {
+        if (world->rank == 0)
+            fprintf(stderr, "probe: libplumbline.so is not preloaded on all ranks\n");
+        return false;
+    }
+    load(path);
+    return true;
+}
+
+/* One request, on the ranks that it is for. Returns an enum pl_exit, the same on these ranks. */
+static int visit(const struct pl_world *world, const struct request *request, int number,
+                 const struct paths *paths)
+{
+    int code = PL_EXIT_USAGE;
+    struct pl_world first = pl_world_first(world, request->ranks);
+    pl_world_restart(&first);
+    if (request->next == REFUSED && world->rank == 0)
+        fprintf(stderr,
+                "probe: request %d: write PLAN, a tab, RECORDS; for fewer ranks than %d also a "
+                "tab, RANKS\n",
+                number, world->size);
+    else if (request->next == VISIT ||
+             (request->next == VISIT_WITH_PROFILE && load_profile(&first, paths->profile)))
+        code = pl_measure(&first, paths->line, paths->out);
+    if (!answer(&first, number, code))
+        code = PL_EXIT_FAILED;
+    pl_world_end_first(&first);
+    return code;
+}
+
+static int serve(const struct pl_world *world)
+{
+    struct paths paths = {0};
     int code = PL_EXIT_FINE;
-    enum next next;
     struct pl_idle idle = {0};
 
     if (!pl_idle_open(&idle, world)) {
@@ -87,20 +169,17 @@ static int serve(struct pl_world *world)
         code = PL_EXIT_FAILED;
     }
     for (int number = 1; code != PL_EXIT_FAILED; number++) {
-        if ((next = await(world, &idle, &line, &size, &out)) == END) {
-            code = PL_EXIT_FINE;
+        const struct request request = await(world, &idle, &paths);
+        if (request.next == END) {
+            code = request.code;
             break;
         }
-        pl_world_restart(world);
-        code = PL_EXIT_USAGE;
-        if (next == VISIT)
-            code = pl_measure(world, line, out);
-        else if (world->rank == 0)
-            fprintf(stderr, "probe: request %d: write PLAN, a tab, RECORDS\n", number);
-        if (!answer(world, number, code))
-            code = PL_EXIT_FAILED;
+        code = visit(world, &request, number, &paths);
+        if (code == PL_EXIT_FAILED && world->rank == 0)
+            hand_out(world, &idle, (struct request){END, world->size, code}, request.ranks,
+                     world->size);
     }
-    free(line);
+    free(paths.line);
     pl_idle_close(&idle);
     return code;
 }

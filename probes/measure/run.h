@@ -12,7 +12,10 @@ enum pl_exit { PL_EXIT_FINE = 0, PL_EXIT_FAILED = 1, PL_EXIT_USAGE = 2 };
 int pl_run(const char *plan_path, const char *out_path);
 
 /* `probe --serve`: rank 0 reads requests from its standard input, one a line: the path of a plan, a
- * tab, the path for its records. All ranks measure the plan as pl_run does, and rank 0 prints
+ * tab, the path for its records; and where only the first ranks measure, another tab and their
+ * number. These measure the plan as pl_run does on as many ranks. Where libplumbline.so is
+ * preloaded, the number of all ranks, a tab and the path of a profile have it put that in force
+ * first. Rank 0 prints
  * "probe: visit NUMBER ends with CODE" on standard output and standard error; numbers count
  * requests from 1. What is refused (PL_EXIT_USAGE) does not end the process; a measurement that
  * failed does. The line "end", or the end of the input, ends the process (not every mpirun

@@ -25,7 +25,16 @@ int64_t pl_world_elapsed_ns(const struct pl_world *world)
 /* --- collectives, out of point-to-point messages: rank 0 is always the root; in the trees the
  * parent of a rank is the rank without its lowest set bit --- */
 
-enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_REDUCE, TAG_BARRIER, TAG_WAKE, TAG_TRIP };
+enum {
+    TAG_BROADCAST = 1,
+    TAG_GATHER,
+    TAG_FETCH,
+    TAG_HAND,
+    TAG_REDUCE,
+    TAG_BARRIER,
+    TAG_WAKE,
+    TAG_TRIP
+};
 enum { TRIPS = 64 };
 
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes)
@@ -61,6 +70,14 @@ void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int byte
         PMPI_Send(buffer, bytes, MPI_BYTE, 0, TAG_FETCH, world->harness);
     else if (world->rank == 0)
         PMPI_Recv(buffer, bytes, MPI_BYTE, rank, TAG_FETCH, world->harness, MPI_STATUS_IGNORE);
+}
+
+void pl_p2p_hand(const struct pl_world *world, int rank, void *buffer, int bytes)
+{
+    if (world->rank == 0)
+        PMPI_Send(buffer, bytes, MPI_BYTE, rank, TAG_HAND, world->harness);
+    else
+        PMPI_Recv(buffer, bytes, MPI_BYTE, 0, TAG_HAND, world->harness, MPI_STATUS_IGNORE);
 }
 
 static void maximum(int64_t *values, const int64_t *other, int count)
@@ -213,6 +230,7 @@ const char *pl_world_start(struct pl_world *world)
         MPI_Init(NULL, NULL);
     PMPI_Query_thread(&world->threads);
     world->started_ns = now_ns();
+    world->comm = MPI_COMM_WORLD;
     PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world->size);
     pl_world_open(world, MPI_COMM_WORLD);
@@ -232,6 +250,32 @@ void pl_world_stop(struct pl_world *world)
 
 void pl_world_restart(struct pl_world *world)
 {
-    pl_kept_forget(MPI_COMM_WORLD);
+    pl_kept_forget(world->comm);
     world->started_ns = now_ns();
+}
+
+struct pl_world pl_world_first(const struct pl_world *world, int ranks)
+{
+    struct pl_world first = *world;
+    if (ranks == world->size)
+        return first;
+    int range[1][3] = {{0, ranks - 1, 1}};
+    MPI_Group all, some;
+    PMPI_Comm_group(world->comm, &all);
+    PMPI_Group_range_incl(all, 1, range, &some);
+    PMPI_Comm_create_group(world->comm, some, 0, &first.comm);
+    PMPI_Group_free(&some);
+    PMPI_Group_free(&all);
+    first.size = ranks;
+    pl_world_open(&first, first.comm);
+    PMPI_Comm_set_errhandler(first.comm, MPI_ERRORS_RETURN);
+    return first;
+}
+
+void pl_world_end_first(struct pl_world *first)
+{
+    if (first->comm == MPI_COMM_WORLD)
+        return;
+    pl_world_close(first);
+    PMPI_Comm_free(&first->comm);
 }

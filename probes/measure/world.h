@@ -14,6 +14,7 @@ struct pl_world {
     int rank, size;
     int threads_asked, threads; /* MPI_THREAD_…: that the environment asks for, that there is */
     bool tools;                 /* MPI_T is up */
+    MPI_Comm comm;              /* all of its ranks: MPI_COMM_WORLD, or some of it */
     MPI_Comm harness;           /* messages below */
     MPI_Comm sync;              /* start schemes */
     int64_t started_ns;
@@ -30,8 +31,12 @@ void pl_world_open(struct pl_world *world, MPI_Comm comm);
 void pl_world_close(struct pl_world *world);
 /* Since MPI_Init returned, or pl_world_restart was called. */
 int64_t pl_world_elapsed_ns(const struct pl_world *world);
-/* Begins a visit: the elapsed time is zero, and MPI_COMM_WORLD has no state of variants. */
+/* Begins a visit: the elapsed time is zero, and the communicator has no state of variants. */
 void pl_world_restart(struct pl_world *world);
+/* The first `ranks` of a world, as a world of their own; collective among these alone. Of all ranks
+ * it is the world itself. */
+struct pl_world pl_world_first(const struct pl_world *world, int ranks);
+void pl_world_end_first(struct pl_world *first);
 
 /* Rank 0's bytes to every rank: binomial tree, ⌈log2 p⌉ rounds. */
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes);
@@ -44,6 +49,8 @@ void pl_p2p_fetch(const struct pl_world *world, int rank, void *buffer, int byte
 void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count);
 /* The same for sums. */
 void pl_p2p_sum(const struct pl_world *world, int64_t *values, int count);
+/* Rank 0's bytes to one other rank; these two ranks call it. */
+void pl_p2p_hand(const struct pl_world *world, int rank, void *buffer, int bytes);
 /* The largest of all ranks' values, on all ranks. */
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
 /* The shortest of some round trips of a byte between ranks 0 and 1, on rank 0; 0 on other ranks,

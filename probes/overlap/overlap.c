@@ -367,7 +367,7 @@ const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *wo
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";
     } else if (!(failure = pl_threads_open(&field.threads, plan, world, awake, &field.work))) {
-        PMPI_Comm_dup(MPI_COMM_WORLD, &field.comm);
+        PMPI_Comm_dup(world->comm, &field.comm);
         PMPI_Comm_set_errhandler(field.comm, MPI_ERRORS_ARE_FATAL);
         if (awake)
             run_cells(&field);

@@ -109,7 +109,7 @@ const char *pl_threads_open(struct pl_threads *threads, const struct pl_plan *pl
     bool good = !awake || start_pools(threads, plan, work);
     if (pl_p2p_agree(world, !good))
         return "threads cannot be started, or not bound to processing units; ask for fewer";
-    PMPI_Comm_dup(MPI_COMM_WORLD, &threads->aside);
+    PMPI_Comm_dup(world->comm, &threads->aside);
     return NULL;
 }
 

@@ -71,15 +71,20 @@ def hashing(folder: Path) -> Iterator[Figure]:
         yield Figure(f"hashing {size} bytes of {element}", float(rate), "GB/s", f"{ns} ns")
 
 
+def hpcc_input(size: int, ranks: int) -> str:
+    """Return the input of hpcc for a matrix of this size, in a row of ranks."""
+    text = INPUT.read_text().splitlines()
+    changes = {5: f"{size} Ns", 7: "80 NBs", 10: "1 Ps", 11: f"{ranks} Qs"}
+    for line, content in changes.items():
+        text[line] = content
+    return "\n".join(text) + "\n"
+
+
 def hpl(folder: Path, rounds: int, size: int) -> Iterator[Figure]:
     """The wall time of HPL's own section, 2 ranks, pairs of runs in alternating order."""
     if shutil.which("hpcc") is None:
         return
-    text = INPUT.read_text().splitlines()
-    changes = {5: f"{size} Ns", 7: "80 NBs", 10: "1 Ps", 11: "2 Qs"}
-    for line, content in changes.items():
-        text[line] = content
-    (folder / "hpccinf.txt").write_text("\n".join(text) + "\n")
+    (folder / "hpccinf.txt").write_text(hpcc_input(size, 2))
     ratios = []
     for number in range(rounds):
         seconds: dict[bool, float] = {}

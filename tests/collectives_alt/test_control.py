@@ -76,7 +76,8 @@ def test_a_slower_rule_is_switched_off_in_the_running_job(build: Build, tmp_path
         assert run.rule.switched_off_at is not None
         ((calls, _, last),) = run.parts
         assert last <= run.rule.switched_off_at < calls
-        assert run.rule.switched_off_at % 1000 == 0
+        at = run.rule.switched_off_at
+        assert at % 1000 == 0 or at in (128, 256, 512)
         assert run.rule.replaced + run.rule.controlled == run.rule.switched_off_at
         assert run.rule.library_ns < run.rule.replaced_ns
         assert run.record.saving_to_seconds < 0
@@ -101,7 +102,7 @@ def test_a_rule_slowed_by_a_third_is_switched_off(build: Build, tmp_path: Path) 
         )
         assert run.rule.switched_off_at is not None
         harm = -run.record.saving_seconds / (100_000 * run.rule.library_ns * 1e-9)
-        assert harm < 0.05
+        assert harm < 0.005
 
     patiently(check)
 

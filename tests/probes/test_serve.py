@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from plumbline_db import ndjson
-from plumbline_db.probe_records import Footer, ProbeRecord, Samples
+from plumbline_db.probe_records import Footer, Header, ProbeRecord, Samples
 from tests.probes.launch import ENVIRONMENT, Probe, decode
 
 pytestmark = pytest.mark.mpi
@@ -74,12 +74,13 @@ class Server:
         assert found, (line, self.errors.read_text())
         return int(found[1])
 
-    def ask(self, lines: str) -> Path:
-        """The records of a plan that must come to its end."""
+    def ask(self, lines: str, first: int | None = None) -> Path:
+        """The records of a plan that must come to its end, on the first ranks."""
         plan = self.probe.write(lines, f"plan-{self.visits}")
         out = self.probe.folder / f"records-{self.visits}.ndjson"
         began = time.monotonic()
-        self.send(f"{plan}\t{out}\n".encode())
+        part = "" if first is None else f"\t{first}"
+        self.send(f"{plan}\t{out}{part}\n".encode())
         assert self.code() == 0, self.errors.read_text()
         seconds = time.monotonic() - began
         ndjson.decode(out, plan=plan.read_text(), seconds=seconds)
@@ -153,6 +154,53 @@ def test_each_plan_has_the_records_of_a_launch_of_its_own(
     assert server.end() == 0
 
 
+def test_the_first_ranks_measure_as_a_launch_of_as_many_does(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    """Plans for all four ranks come between, so that all find each other again."""
+    server = serve(4)
+    alone = {name: probe.good(lines, 3).records for name, lines in PLANS.items()}
+    for name, lines in PLANS.items():
+        ours = decode(server.ask(lines, 3))
+        assert shape(ours) == shape(alone[name]), name
+        for field in ("nprocs", "hosts", "binding", "ppn", "nodes"):
+            assert getattr(ours[0], field) == getattr(alone[name][0], field), (name, field)
+        (whole, *_) = decode(server.ask(GOOD))
+        assert isinstance(whole, Header) and whole.nprocs == 4
+    assert server.end() == 0
+
+
+def test_ranks_that_take_no_part_sleep(serve: Callable[..., Server]) -> None:
+    server = serve(4)
+    server.ask(GOOD)
+    long = f"set blocks=400\n{ALLREDUCE.replace('reps=5', 'reps=100')}"
+    before = {pid: ticks(pid) for pid in server.ranks()}
+    server.ask(long, 2)
+    taken = sorted(ticks(pid) - before[pid] for pid in before)
+    assert taken[:2] in ([0, 0], [0, 1], [1, 1]) and taken[2] > 10
+
+
+@pytest.mark.parametrize("ranks", [b"0", b"-1", b"5", b"2 ", b" 2", b"two", b"", b"2\t2"])
+def test_other_numbers_of_ranks_are_refused(
+    probe: Probe, serve: Callable[..., Server], ranks: bytes
+) -> None:
+    server = serve(4)
+    out = probe.folder / "refused"
+    server.send(f"{probe.write(GOOD)}\t{out}\t".encode() + ranks + b"\n")
+    assert server.code() == 2 and not out.exists()
+    server.ask(GOOD, 2)
+    assert server.end() == 0
+    assert "for fewer ranks than 4 also a tab, RANKS" in server.errors.read_text()
+
+
+def test_all_ranks_end_when_the_first_ones_fail(probe: Probe, serve: Callable[..., Server]) -> None:
+    server = serve(4, environment={"PLUMBLINE_REFUSES": "there_is_no_such_function"})
+    server.send(f"{probe.write(GOOD)}\t{probe.folder / 'out'}\t2\n".encode())
+    assert server.code() == 1
+    assert server.process.wait(20) == 1
+    assert server.ranks() == []
+
+
 def test_the_time_of_a_visit_is_its_own(serve: Callable[..., Server]) -> None:
     server = serve()
     server.ask(GOOD)
@@ -164,8 +212,30 @@ def test_the_time_of_a_visit_is_its_own(serve: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"nonsense", b"", b"\t", b"a\t", b"\tb", b"a\tb\tc", b"a\0b\tc", b"x" * 100000],
-    ids=["a word", "empty", "a tab", "no records", "no plan", "three", "NUL", "long"],
+    [
+        b"nonsense",
+        b"",
+        b"\t",
+        b"a\t",
+        b"\tb",
+        b"a\tb\tc",
+        b"a\tb\t1\tc",
+        b"a\tb\t",
+        b"a\0b\tc",
+        b"x" * 100000,
+    ],
+    ids=[
+        "a word",
+        "empty",
+        "a tab",
+        "no records",
+        "no plan",
+        "three",
+        "profile of a part",
+        "end",
+        "NUL",
+        "long",
+    ],
 )
 def test_wrong_requests_are_refused_and_the_process_lives_on(
     serve: Callable[..., Server], line: bytes
@@ -176,6 +246,18 @@ def test_wrong_requests_are_refused_and_the_process_lives_on(
     server.ask(GOOD)
     assert server.end() == 0
     assert "request 1: write PLAN, a tab, RECORDS" in server.errors.read_text()
+
+
+def test_a_profile_is_refused_without_the_preload_library(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    server = serve()
+    plan = probe.write(GOOD)
+    server.send(f"{plan}\t{probe.folder / 'records'}\t2\t{plan}\n".encode())
+    assert server.code() == 2
+    server.ask(GOOD)
+    assert server.end() == 0
+    assert "libplumbline.so is not preloaded on all ranks" in server.errors.read_text()
 
 
 def test_refused_plans_leave_everything_as_it_was(
@@ -253,7 +335,7 @@ def test_waiting_ranks_take_no_processor_time(serve: Callable[..., Server]) -> N
 
 def test_visits_leave_nothing_behind(serve: Callable[..., Server]) -> None:
     """Files stay open, and memory is taken, by the first visits alone."""
-    server = serve(2)
+    server = serve(3)
 
     def held() -> tuple[list[int], int]:
         files = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in server.ranks()]
@@ -264,9 +346,11 @@ def test_visits_leave_nothing_behind(serve: Callable[..., Server]) -> None:
     for _ in range(5):
         for text in lines:
             server.ask(text)
+            server.ask(text, 2)
     files, pages = held()
     for _ in range(30):
         for text in lines:
             server.ask(text)
+            server.ask(text, 2)
     assert held()[0] == files
     assert held()[1] < pages + 512  # 2 MiB

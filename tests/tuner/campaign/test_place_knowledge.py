@@ -11,7 +11,7 @@ import pytest
 from plumbline.campaign import place_knowledge
 from plumbline.campaign.place_knowledge import Knowledge, KnownPlace, SlowRule
 from plumbline.settings import Settings
-from plumbline_db import campaigns, transfer, winners
+from plumbline_db import campaigns, spool, transfer, winners
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.applications import application, calls
@@ -145,6 +145,33 @@ def test_a_rule_that_was_slower_is_left_out_until_a_newer_campaign(
         slower = [SlowRule("MPI_Scan", 0, 1 << 30, time)]
         files = known.active_files(PLACE, tmp_path / "files", slower)
         assert files is not None and {each.function for each in files.winners} == functions
+
+
+def test_a_site_learns_what_a_job_switched_off(finished: Path, tmp_path: Path) -> None:
+    """The job's own database sends it to that of the site, through a spool and twice."""
+    own, site, folder = tmp_path / "own.db", tmp_path / "site.db", tmp_path / "spool"
+    folder.mkdir()
+    slower = SlowRule("MPI_Scan", 0, 1 << 30, (NOW + datetime.timedelta(days=1)).isoformat())
+    row = place_knowledge.store_slower(own, PLACE, "program-1x4", [slower])
+    spool.put(own, folder, row, NOW.isoformat())
+    for number in range(2):
+        (moved,) = spool.take(site, folder).moved
+        assert moved.run.endswith(row) and moved.new == (number == 0)
+    known = read(finished, site)
+    files = known.active_files(PLACE, tmp_path / "files")
+    assert files is not None and {each.function for each in files.winners} == {"MPI_Allreduce"}
+    other_place = KnownPlace(toolchain(), planted.settings(nprocs=8))
+    assert read(site, place=other_place).slower == []
+    measured_again = [msgspec.structs.replace(slower, time="2020-01-01T00:00:00+00:00")]
+    place_knowledge.store_slower(tmp_path / "old.db", PLACE, "program-1x4", measured_again)
+    files = read(finished, tmp_path / "old.db").active_files(PLACE, tmp_path / "files")
+    assert files is not None and {each.function for each in files.winners} >= {"MPI_Scan"}
+    with Database.open(site) as db:
+        assert campaigns.all_campaigns(db) == []
+        (job,) = campaigns.of_jobs(db)
+    with Database.open(site, write=True) as db:
+        campaigns.settle(db, job.id, '{"command": "run", "slower": [{"function": 3}]}')
+    assert read(site).slower == []
 
 
 def test_a_stranger_s_winner_that_is_not_allowed_is_left_out(

@@ -8,11 +8,13 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline.campaign import pairs
+import pytest
+
+from plumbline.campaign import acceptance, pairs
 from plumbline.campaign.pairs import ENOUGH, LEAST, LaunchRatios
 from plumbline.core.cell import Target
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.launches import Series
+from plumbline.measure.launches import Series, SlowLaunches
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import Claim
@@ -73,6 +75,20 @@ def test_cells_that_few_of_these_launches_have_measured_are_unknown() -> None:
     assert not ratios.unknown([winner(variant="gather_ring")], [])
 
 
+def test_a_winner_through_memory_holds_where_its_gain_is_more_than_messages_lose() -> None:
+    ratios, shared = LaunchRatios(), winner(variant="gather_shared_memory", bytes_to=1 << 20)
+    messages = winner(function="MPI_Bcast", variant="bcast_binomial", bytes_to=1 << 20)
+    times = {16384: 0.6, 32768: 0.2, 65536: 0.6, 131072: 0.6}
+    for one in (shared, messages):
+        for size, ratio in times.items():
+            logs = dict.fromkeys(range(4 if size < 131072 else 4 + LEAST), math.log(ratio))
+            ratios.add(Candidate.of_winner(one), Target(one.function, size), logs)
+    slow = SlowLaunches(frozenset(range(4, 9)), 2.2)
+    claim = Claim(tolerance=0.05)
+    assert set(ratios.doubtful([shared, messages], slow, claim)) == {Target("MPI_Gather", 65536)}
+    assert not ratios.doubtful([shared], SlowLaunches(slow.numbers, 1.5), claim)
+
+
 def test_the_rest_of_a_winner_stays() -> None:
     ratios = measured({70: 1.5})
     slower = ratios.slower([winner()], range(6), Claim(tolerance=0.05))
@@ -94,7 +110,9 @@ class TwoStates(SimulatedStarter):
 
     def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
         _, sequence = self.launches[-1]
-        self.is_slow = len(self.launches) == 1 or (suite.endswith("slow") and sequence > 2)
+        self.is_slow = len(self.launches) == 1 or (
+            suite.endswith("slow") or (suite.startswith("wait") and sequence > 2)
+        )
         return extra
 
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
@@ -120,15 +138,18 @@ def test_launches_in_which_messages_take_long_are_known(lab: Lab) -> None:
     store = lab.store(TwoStates(Costs()))
     plan = Plan("", 7, (PlanCase("MPI_Bcast", 64),), blocks=2)
     Series(store, Suite("before"), plan, {}).advance(20)
-    assert len(store.slow_messages()) == 1
-    Series(store, Suite("accept", step="slow"), plan, {}).advance(5)
-    assert len(store.slow_messages()) == 3
-    assert not lab.store(SimulatedStarter(Costs())).slow_messages()
+    assert len(store.slow_messages().numbers) == 1
+    Series(store, Suite("wait"), plan, {}).advance(5)
+    assert len(store.slow_messages().numbers) == 3
+    assert not lab.store(SimulatedStarter(Costs())).slow_messages().numbers
 
 
-def test_a_campaign_exports_no_winner_that_is_slower_in_one_state(tmp_path: Path) -> None:
+def test_a_campaign_exports_no_winner_that_is_slower_in_one_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = {"nprocs": 4, "sizes": SIZES, "budget_seconds": 1e6, "all": False}
     costs = Costs(default={"MPI_Gather": lambda _: 3.0}, own={"gather_binomial": 1.0})
+    monkeypatch.setattr(acceptance, "PAUSE_SECONDS", 0.0)
     starter, there = TwoStates(costs, launch_noise=0.02), toolchain(GUIDELINES)
     with Database.in_memory() as db:
         campaign = whole.campaign(db, starter, load(None, asked), tmp_path, there)

@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ from plumbline.system import paths
 from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, connection, runs, winners
 from plumbline_db.connection import Database
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Run
 from plumbline_exporters.registry import exporters
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
@@ -396,6 +400,33 @@ def test_sizes_are_refined_where_there_are_several(monkeypatch: pytest.MonkeyPat
     assert {case["ranks"] for case in found} == {0}
     added = [case["bytes"] for case in found if case["added"]]
     assert min(abs(size / 5000 - 1) for size in added) < 0.05
+
+
+class SlowerLater(SimulatedStarter):
+    """A machine that takes 1.3 times as long after the first look, and three times as long from
+    5000 B on."""
+
+    def start(self, campaign: str, suite: str, *rest: Any) -> tuple[Run, Sequence[ProbeRecord]]:
+        factor = 1.3 if "look" in suite else 1.0
+        default = {"MPI_Bcast": lambda size: factor * (3.0 if size >= 5000 else 1.0)}
+        self._costs = Costs(default=default)
+        return super().start(campaign, suite, *rest)
+
+
+def test_a_drift_between_looks_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, SlowerLater(Costs(), launch_noise=0.02))
+    words = ("measure", "MPI_Bcast", "--sizes", "16,256,4096,16384,65536", "--refine", "--json")
+    shown = plumbline(*words)
+    drifts = [drift for case in shown.json for drift in case["drifts"]]
+    assert drifts and all(drift["factor"] == pytest.approx(1.3, rel=0.1) for drift in drifts)
+    assert {drift["place"] for drift in drifts} <= {16, 256, 4096, 16384, 65536}
+    assert {2} <= {drift["look"] for drift in drifts}
+    assert "times as long in look 2 as in the first one" in shown.err
+    # The repeated places have their line once: its time is that of the first look.
+    places = [case["bytes"] for case in shown.json]
+    assert len(places) == len(set(places))
+    few = plumbline(*words, "--launches", "4")
+    assert [drift for case in few.json for drift in case["drifts"]] == []
 
 
 def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -25,9 +26,11 @@ from plumbline.libraries import CountsMessages
 from plumbline.settings import Settings, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system import machine, sessions
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_db.probe_records import Check, ConfigRecord, ProbeRecord
+from plumbline_db.probe_records import Check, ConfigRecord, Header, ProbeRecord
 from plumbline_db.records import Run
+from plumbline_exporters.profile import FILE_NAME
 from tests.probes.conftest import build, faulty  # noqa: F401 - fixtures
 from tests.tuner.families import installations
 from tests.tuner.started import environment
@@ -189,6 +192,71 @@ def test_everything_is_ended_with_the_block(toolchain: Toolchain) -> None:
     assert run.finished and run.visit == 0
 
 
+# --- ranks that campaigns of fewer ranks visit ---------------------------------------------------
+
+
+def with_ranks(toolchain: Toolchain, nprocs: int) -> Starter:
+    settings = Settings()
+    ranks = msgspec.structs.replace(settings.ranks, nprocs=nprocs, bind="none")
+    return starting.starter(toolchain, msgspec.structs.replace(settings, ranks=ranks))
+
+
+@pytest.fixture
+def shared(toolchain: Toolchain) -> Iterator[Panel]:
+    placement = msgspec.structs.replace(with_ranks(toolchain, 4).placement, oversubscribed=True)
+    assert isinstance(toolchain.launcher, panels.KeepsRanks)
+    family, installation = toolchain.family, toolchain.installation
+    with Panel(family, installation, toolchain.launcher, placement=placement) as panel:
+        yield panel
+
+
+def starter_of(toolchain: Toolchain, nprocs: int) -> Starter:
+    """Return a starter whose ranks count as more than there are processing units."""
+    ranks = with_ranks(toolchain, nprocs)
+    ranks.placement = msgspec.structs.replace(ranks.placement, oversubscribed=True)
+    return ranks
+
+
+def nprocs_of(records: Sequence[ProbeRecord]) -> int:
+    (header,) = [record for record in records if isinstance(record, Header)]
+    return header.nprocs
+
+
+def test_fewer_ranks_visit_the_first_ones_of_more(toolchain: Toolchain, shared: Panel) -> None:
+    """Their records are those of as many ranks; what proves an export has ranks of its own, which
+    end with the campaign, as those that read a file."""
+    members = []
+    for nprocs in (4, 3):
+        ranks = starter_of(toolchain, nprocs)
+        with ranks.keeping_ranks(shared):
+            kept = Kept(ranks)
+            run, records = kept.launch(f"{nprocs} before")
+            assert nprocs_of(records) == nprocs
+            members.append(run.member)
+            file = {"PLUMBLINE_TEST_FILE": str(Path(__file__))}
+            own, records = kept.launch(f"{nprocs} confirm", own_ranks=True)
+            assert nprocs_of(records) == nprocs and (own.member == run.member) == (nprocs == 4)
+            read, records = kept.launch(f"{nprocs} in force", file)
+            assert nprocs_of(records) == nprocs and read.visit == 1
+            assert len(shared.members) == (2 if nprocs == 4 else 3)
+        assert [member.name for member in shared.members] == members[:1]
+    assert members[0] == members[1]
+
+
+def test_shared_ranks_serve_what_lies_as_their_first_ones(shared: Panel) -> None:
+    def placed(nodes: int, ppn: int, *, oversubscribed: bool = True) -> Placement:
+        return Placement(nodes=nodes, ppn=ppn, oversubscribed=oversubscribed)
+
+    assert shared.serves(placed(1, 3)) and shared.serves(placed(1, 4))
+    assert not shared.serves(placed(1, 3, oversubscribed=False))
+    assert not shared.serves(placed(1, 5)) and not shared.serves(placed(2, 2))
+    shared.placement = placed(4, 4)
+    assert shared.serves(placed(2, 4)) and shared.serves(placed(1, 2))
+    assert not shared.serves(placed(2, 2)) and not shared.serves(placed(8, 4))
+    shared.placement = msgspec.structs.replace(shared.placement, map_by="node")
+    assert not shared.serves(placed(2, 4)) and shared.serves(placed(4, 4))
+
+
 # --- what tells members apart ---------------------------------------------------------------------
 
 
@@ -213,6 +281,33 @@ def test_files_that_change_have_other_ranks(kept: Kept, tmp_path: Path) -> None:
     assert second.member != first.member
     parameters.write_text(f"# rules are {rules}\n")
     assert kept.good("d", extra).member not in (first.member, second.member)
+
+
+def test_the_profile_of_the_preload_library_is_read_again(
+    toolchain: Toolchain, kept: Kept, tmp_path: Path
+) -> None:
+    """Decisions that calls have left on a communicator go with the profile before."""
+    library = toolchain.installation.library
+    version = json.dumps(library.version_string)
+
+    def extra(name: str, function: str, variant: str) -> dict[str, str]:
+        profile = tmp_path / name / FILE_NAME
+        profile.parent.mkdir()
+        rule = f"rule function={function} nprocs=2-2 bytes=0-inf variant={variant}"
+        profile.write_text(f"plumbline-profile 1\nlibrary version={version}\n{rule}\n")
+        return {PRELOAD: str(toolchain.preload), "PLUMBLINE_PROFILE": str(profile)}
+
+    bcast, canary = "MPI_Bcast", "canary"
+    first = kept.good("a", extra("1", "MPI_Allreduce", "allreduce_ring"))
+    right, _ = kept.launch("b", extra("2", bcast, "bcast_binomial"))
+    again = extra("3", "MPI_Allreduce", canary)
+    wrong, records = kept.launch("c", again)
+    assert [run.visit for run in (first, right, wrong)] == [1, 2, 3]
+    assert len({run.member for run in (first, right, wrong)}) == 1
+    outcomes = [record.outcome for record in records if isinstance(record, Check)]
+    assert set(outcomes) == {"error", "ok"}
+    fresh = kept.launch("d", again, fresh=True)[0]
+    assert fresh.visit == 1
 
 
 def test_plans_with_knobs_have_ranks_of_their_own(toolchain: Toolchain, kept: Kept) -> None:

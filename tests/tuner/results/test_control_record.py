@@ -10,20 +10,22 @@ import pytest
 from plumbline.campaign.place_knowledge import SlowRule
 from plumbline.results import control_record
 from plumbline_db.errors import PlumblineError
+from tests.tuner.core.test_control_record import RECORD, RULE, UNMEASURED
 
 TIME = "2026-01-01T00:00:00+00:00"
 
 
-def record(folder: Path, *rules: tuple[str, int | None], **changes: object) -> Path:
-    """A record as the preload library writes it, with more keys than are read."""
+def record(folder: Path, *rules: tuple[str, int | None]) -> Path:
+    """Write a record as the preload library does; `rules`: functions, and when they were switched
+    off. The last one is for all sizes from 64 B on."""
     each = [
-        {"line": 3, "function": function, "bytes_from": 64, "bytes_to": 1024, "type": "any",
-         "saving_seconds": -0.1, "switched_off_at": off}
-        for function, off in rules
-    ]  # fmt: skip
+        UNMEASURED | {"line": line, "function": function, "switched_off_at": off, "bytes_from": 64}
+        for line, (function, off) in enumerate(rules)
+    ]
+    each[-1]["bytes_to"] = None
     path = folder / "record.json"
-    document = {"plumbline_control": 1, "version": "0.1.0", "nprocs": 2, "rules": each}
-    path.write_text(json.dumps(document | changes))
+    saving = {name: None for name in RECORD if name.startswith("saving")}
+    path.write_text(json.dumps(RECORD | saving | {"rules": each}))
     return path
 
 
@@ -31,17 +33,16 @@ def test_what_was_switched_off_is_added_up(tmp_path: Path) -> None:
     kept, slower = tmp_path / "a.control.json", tmp_path / "a.slower.json"
     assert control_record.slow_rules(slower) == []
     first = record(tmp_path, ("MPI_Bcast", 5000), ("MPI_Reduce", None))
-    bcast = SlowRule("MPI_Bcast", 64, 1024, TIME)
+    bcast = SlowRule("MPI_Bcast", 64, 65536, TIME)
     assert control_record.take(first, kept, slower, TIME) == [bcast]
     assert kept.is_file() and not first.exists()
     fine = record(tmp_path, ("MPI_Reduce", None))
     assert control_record.take(fine, kept, slower, TIME) == []
+    assert control_record.take(tmp_path / "none", kept, slower, TIME) == []
     again = record(tmp_path, ("MPI_Reduce", 7))
-    control_record.take(again, kept, slower, TIME)
-    assert [rule.function for rule in control_record.slow_rules(slower)] == [
-        "MPI_Bcast",
-        "MPI_Reduce",
-    ]
+    (reduce,) = control_record.take(again, kept, slower, TIME)
+    assert (reduce.function, reduce.bytes_to) == ("MPI_Reduce", 2**63 - 1)
+    assert control_record.slow_rules(slower) == [bcast, reduce]
 
 
 @pytest.mark.parametrize(
@@ -50,13 +51,13 @@ def test_what_was_switched_off_is_added_up(tmp_path: Path) -> None:
         "{",
         '{"plumbline_control": 2, "rules": []}',
         '{"plumbline_control": 1}',
-        json.dumps({"plumbline_control": 1, "rules": [{"function": "../../etc"}]}),
+        json.dumps(RECORD | {"rules": [RULE | {"function": "../../etc"}]}),
     ],
 )
 def test_a_strange_record_is_an_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(text)
-    with pytest.raises(PlumblineError, match="is not kept"):
+    with pytest.raises(PlumblineError, match="no record of compared calls"):
         control_record.take(path, tmp_path / "kept", tmp_path / "slower", TIME)
     assert not (tmp_path / "kept").exists() and not (tmp_path / "slower").exists()
 

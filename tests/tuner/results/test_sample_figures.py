@@ -25,7 +25,8 @@ def test_a_density_has_the_peaks_of_its_samples() -> None:
     assert heights.sum() * (places[1] - places[0]) == pytest.approx(1, abs=0.03)
 
 
-@pytest.mark.parametrize("samples", [[5.0, 5.0, 5.0], [5.0, 5.0, 5.0, 9.0]])
+@pytest.mark.parametrize("samples", [[5.0], [5.0, 5.0, 5.0], [5.0, 5.0, 5.0, 9.0]])
+@pytest.mark.filterwarnings("error")
 def test_equal_samples_have_a_density(samples: list[float]) -> None:
     assert all(np.isfinite(height) for _, height in figures.density(samples))
 

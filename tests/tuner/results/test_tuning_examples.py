@@ -13,6 +13,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.system import paths
+from tests.exporters.hostile import LMOD
 from tests.slurm import Cluster
 from tests.tuner.results.test_tuning import AS_ROOT, program
 from tests.tuner.simulated import ROOT
@@ -40,6 +41,24 @@ def test_the_module_file_makes_functions_of_a_shell() -> None:
         [tool, "sh", "load", "tune-module"], env=own, capture_output=True, text=True, timeout=60
     )
     assert 'mpirun () { plumbline run --tune 2m -- mpirun "$@"; }' in done.stdout, done.stderr
+
+
+def test_lmod_makes_functions_of_a_shell(tmp_path: Path) -> None:
+    text = (EXAMPLES / "tune-module.lua").read_text()
+    assert """set_shell_function("mpirun", 'plumbline run --tune 2m -- mpirun "$@"'""" in text
+    if LMOD is None:
+        return
+    plumbline = tmp_path / "plumbline"
+    plumbline.write_text('#!/bin/sh\nprintf "%s|" "$PLUMBLINE_SPOOL" "$@"\n')
+    plumbline.chmod(0o755)
+    own = os.environ | {"MODULEPATH": str(EXAMPLES), "LMOD_SYSTEM_DEFAULT_MODULES": ""}
+    own["PATH"] = f"{tmp_path}:{own['PATH']}"
+    script = f'eval "$({LMOD} bash load tune-module)"; mpirun -np 2 "./an app"; srun -n 2 app'
+    done = subprocess.run(
+        ["bash", "-c", script], env=own, capture_output=True, text=True, timeout=60
+    )
+    words = "/shared/plumbline/spool|run|--tune|2m|--"
+    assert done.stdout == f"{words}|mpirun|-np|2|./an app|{words}|srun|-n|2|app|", done.stderr
 
 
 def plumbline_on_path(folder: Path) -> str:
@@ -83,6 +102,14 @@ def test_slurm_s_prolog_job_and_epilog(slurm: Cluster, program: Path, tmp_path: 
         if "nothing is measured" in said:
             break
     assert "nothing is measured" in said, said
+    by_srun = "plumbline run --tune 0s -- srun --mpi=pmix --overlap -n 2 $APPLICATION"
+    job = subprocess.run(
+        [*words, f"--wrap={by_srun}"],
+        env=own, cwd=tmp_path, capture_output=True, text=True, timeout=250,
+    )  # fmt: skip
+    said = log.read_text()
+    assert job.returncode == 0 and "the application ran" in said, said + job.stderr
+    assert "nothing is measured" in said and "not tuned" not in said, said
     assert list((site / "spool").iterdir())
     epilog = subprocess.run(["sh", EXAMPLES / "tune-slurm-epilog.sh"], env=own, timeout=60)
     assert epilog.returncode == 0

@@ -11,7 +11,8 @@ What needs launches of its own (cold knobs) cannot be tried so: vetting.py."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -56,8 +57,9 @@ _FIRST_LOOK = FEW
 _FIRST_BLOCKS = 3
 _WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
-# Launches in which messages that take long are waited for.
-_MOST_FOR_SLOW = 24
+# Messages that take long are waited for in so many short launches, with pauses.
+_MOST_FOR_SLOW = 40
+PAUSE_SECONDS = 0.25
 _SEEDS = 100_000  # between the launches of two turns
 
 
@@ -290,13 +292,36 @@ class AcceptanceLaunches:
                 break
         return rows
 
-    def until_slow(self, suite: Suite, trials: Sequence[AcceptanceTrial], most: int) -> bool:
-        """Launch these until messages between ranks have taken long in as many launches as decide
-        anything, `most` at most; return whether they have."""
+    def until_slow(self, suite: Suite, trials: Sequence[AcceptanceTrial], looks: int) -> bool:
+        """Launch these while messages between ranks take long, until they have in as many launches
+        as decide anything; return whether they have. So many short `looks` wait for that."""
+        found: list[bool] = []
+        rounds = self._while_slow(Suite("wait", suite.round), trials, looks, found)
+        self._add(suite, range(looks), trials, BLOCKS, rounds)
+        return sum(found) >= ENOUGH
+
+    def _while_slow(
+        self, suite: Suite, trials: Sequence[AcceptanceTrial], looks: int, found: list[bool]
+    ) -> Iterator[None]:
+        """Yield before each launch, once messages take long; `found`: whether they did in it."""
         store = self._store
-        number = len(store.slow_messages()) + ENOUGH
-        self._add(suite, range(most), trials, BLOCKS, lambda: len(store.slow_messages()) >= number)
-        return len(store.slow_messages()) >= number
+        smallest = min(trials, key=lambda trial: trial.target.bytes)
+        of_one = {"cases": tuple(smallest.planned()), "blocks": 1}
+        look, is_slow = 0, False
+        while sum(found) < ENOUGH:
+            while not is_slow and look < looks:
+                before = len(store.slow_messages().numbers)
+                plan = msgspec.structs.replace(self._plan, name=suite.launch(look), **of_one)
+                done = store.launch(suite, look, plan, self._environment, self._placement)
+                is_slow, look = len(store.slow_messages().numbers) > before, look + 1
+                if not (is_slow or done.stored):
+                    time.sleep(PAUSE_SECONDS)
+            if not is_slow:
+                return
+            before = len(store.slow_messages().numbers)
+            yield
+            is_slow = len(store.slow_messages().numbers) > before
+            found.append(is_slow)
 
     def _hold_by_others(self, rows: Rows, confidence: float) -> None:
         """Hold undecided trials of which all trials of the winner say that they do."""
@@ -352,10 +377,10 @@ class AcceptanceLaunches:
         turn: range,
         trials: Sequence[AcceptanceTrial],
         blocks: int,
-        enough: Callable[[], bool] = lambda: False,
+        rounds: Iterable[object] | None = None,
     ) -> None:
-        """Make launches with these numbers in the `turn`, or fewer that are `enough`, with so many
-        `blocks` (0: the usual ones), more where launches have room for them."""
+        """Make launches with these numbers in the `turn`, or as many as there are `rounds`, with so
+        many `blocks` (0: the usual ones), more where launches have room for them."""
         if not trials:
             return
         store = self._store
@@ -371,9 +396,8 @@ class AcceptanceLaunches:
         )
         plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
-        for _ in turn:
-            if not enough():
-                series.advance()
+        for _ in turn if rounds is None else rounds:
+            series.advance()
         root = self._plan.data.root
         times = {
             planned(sample.case, root): dict(zip(sample.runs, sample.ns, strict=True))

@@ -21,7 +21,7 @@ from plumbline.measure.comparison import (
     enough_of,
     ratios_in_turn,
 )
-from plumbline.measure.launches import LaunchStore
+from plumbline.measure.launches import LaunchStore, SlowLaunches
 from plumbline.search.second_choice import InForce
 from plumbline.search.space.candidates import DEFAULT, Candidate, index
 from plumbline.settings import Settings
@@ -41,6 +41,8 @@ LEAST, ENOUGH = 2, 5
 # as long then, and messages that the kernel copies hardly longer, so that a variant is faster than
 # the library in one state and slower in the other. Round trips before and after all cases of a
 # launch show the state (`LaunchStore.slow_messages`). Measured: docs/design/shared-memory.md.
+_THROUGH_MEMORY = ("_shared_memory", "_hierarchical")  # what variants that do so are called
+_MUCH_DATA = 32768  # bytes, from which on copying takes most of the time of such a call
 
 
 class LaunchRatios:
@@ -87,6 +89,34 @@ class LaunchRatios:
             if decision.word == "slower":
                 comparisons.setdefault(cell, decision.told)
         return comparisons
+
+    def doubtful(
+        self, winners: Sequence[Winner], slow: SlowLaunches, claim: Claim
+    ) -> dict[Target, Comparison]:
+        """Return the cells whose winner passes much data through memory that ranks share, that
+        fewer than `LEAST` of the `slow` launches have measured, and whose gain in the others, in
+        some circumstance, is less than the factor by which messages take longer."""
+        known = {
+            cell
+            for (candidate, cell, _), logs in self._logs.items()
+            if sum(launch in slow.numbers for launch in logs) >= LEAST
+            and _is_of(candidate, cell, winners)
+        }
+        compare = claim.judge([list(logs.values()) for logs in self._logs.values() if logs])
+        found: dict[Target, Comparison] = {}
+        for (candidate, cell, _), logs in self._logs.items():
+            if (
+                not logs
+                or cell in known
+                or cell.bytes < _MUCH_DATA
+                or not candidate.variant.endswith(_THROUGH_MEMORY)
+                or not _is_of(candidate, cell, winners)
+            ):
+                continue
+            own = compare(list(logs.values()), claim.confidence(0))
+            if own.ratio * slow.factor > claim.limit:
+                found[cell] = max(found.get(cell, own), own, key=lambda each: each.ratio)
+        return found
 
 
 def _is_of(candidate: Candidate, cell: Target, winners: Sequence[Winner]) -> bool:

@@ -4,6 +4,7 @@ together. Measures nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import statistics
@@ -20,10 +21,12 @@ from plumbline.libraries import gate
 from plumbline.measure import tables
 from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
 from plumbline.settings import Settings, identity
+from plumbline.settings.identity import Identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, machines, searches, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import JOB
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Machine, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
@@ -83,12 +86,22 @@ class SlowRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _time(self.time)
 
 
+class JobRules(msgspec.Struct, frozen=True):
+    """The settings of a job's row in the database: the rules that the job switched off."""
+
+    slower: list[SlowRule]
+    application: str
+    command: str = JOB
+
+
 class Knowledge(msgspec.Struct, frozen=True):
     """`sources`: the newest first. `gains`: the share of time that winners of a function save, in
-    the middle, by function; of all places."""
+    the middle, by function; of all places. `slower`: the rules that jobs of the place switched
+    off."""
 
     sources: list[KnownCampaign]
     gains: dict[str, float]
+    slower: Sequence[SlowRule] = ()
 
     def lacking(self, profile: Application, place: KnownPlace) -> list[Calls]:
         """Return the calls that are worth measuring and were not searched, or too long ago; those
@@ -114,12 +127,12 @@ class Knowledge(msgspec.Struct, frozen=True):
         self, place: KnownPlace, folder: Path, slower: Sequence[SlowRule] = ()
     ) -> ActiveFiles | None:
         """Write the files of all winners into a folder in `folder` that is named after their
-        content; None where there are no winners. Sizes of rules that were `slower` after a campaign
-        finished are left out of its winners. Raises PlumblineError where files cannot be
-        written."""
+        content; None where there are no winners. Sizes of rules that were slower after a campaign
+        finished are left out of its winners; `slower` adds rules to the known ones. Raises
+        PlumblineError where files cannot be written."""
         toolchain, settings = place.toolchain, place.settings
         chosen: list[KnownCampaign] = []
-        for source in _without_overlaps(self.sources, settings, slower):
+        for source in _without_overlaps(self.sources, settings, [*self.slower, *slower]):
             if _fit_together(toolchain, [*chosen, source], folder):
                 chosen.append(source)
         if not chosen:
@@ -146,6 +159,7 @@ def read(databases: Sequence[Path], place: KnownPlace, now: datetime.datetime) -
     be read."""
     sources: list[KnownCampaign] = []
     speedups: dict[str, list[float]] = {}
+    slower: list[SlowRule] = []
     for path in databases:
         with Database.open(path) as db, db.snapshot():
             for campaign in campaigns.all_campaigns(db):
@@ -157,12 +171,14 @@ def read(databases: Sequence[Path], place: KnownPlace, now: datetime.datetime) -
                     lines = started.lines(db, campaign.id)
                     is_fresh = now - _time(campaign.finished) < STALE
                     sources.append(KnownCampaign(campaign, chosen, lines, sizes, is_fresh))
+            for job in campaigns.of_jobs(db):
+                slower += _switched_off(db, place, job)
     sources.reverse()  # of equal times the last that was read is the newest
     sources.sort(key=lambda source: _time(source.campaign.finished), reverse=True)
     gains = {
         function: 1.0 - 1.0 / statistics.median(values) for function, values in speedups.items()
     }
-    return Knowledge(sources, gains)
+    return Knowledge(sources, gains, slower)
 
 
 def _time(text: str) -> datetime.datetime:
@@ -173,10 +189,7 @@ def _time(text: str) -> datetime.datetime:
 def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict[str, list[int]]:
     """Return the sizes by function that a campaign measured and, as far as they were worth it,
     searched; nothing for a campaign of another place, or of other circumstances."""
-    library = machines.library(db, campaign.library_fingerprint)
-    processor = _processor(machines.machine(db, campaign.machine))
-    measured_at = (library.fingerprint, *processor, campaign.nodes, campaign.ppn)
-    if campaign.state != "finished" or measured_at != place.identity:
+    if campaign.state != "finished" or not _is_of(db, place, campaign):
         return {}
     try:
         asked = identity.settings_of(campaign.settings)
@@ -199,6 +212,33 @@ def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict
             for function, its_sizes in sizes.items()
         }
     return sizes
+
+
+def _is_of(db: Database, place: KnownPlace, row: Campaign) -> bool:
+    library = machines.library(db, row.library_fingerprint)
+    processor = _processor(machines.machine(db, row.machine))
+    return (library.fingerprint, *processor, row.nodes, row.ppn) == place.identity
+
+
+def _switched_off(db: Database, place: KnownPlace, job: Campaign) -> list[SlowRule]:
+    """Return the rules that a job of this place switched off; none where they cannot be read."""
+    with contextlib.suppress(ValueError):
+        if _is_of(db, place, job):
+            return msgspec.json.decode(job.settings, type=JobRules).slower
+    return []
+
+
+def store_slower(
+    path: Path, place: KnownPlace, application: str, slower: Sequence[SlowRule]
+) -> str:
+    """Store in the database at `path` that a job of an application switched off these rules; return
+    the name of the row. Raises PlumblineError where the database cannot be written."""
+    settings = msgspec.json.encode(JobRules(list(slower), application)).decode()
+    placement = place.settings.ranks.placement(place.toolchain.launcher.processing_units())
+    with Database.open(path, write=True) as db:
+        row = identity.enter(db, place.toolchain, Identity(settings, placement, "r"), new=True)
+        identity.finish(db, row)
+    return row.id
 
 
 def _is_measurable(place: KnownPlace, calls: Calls) -> bool:

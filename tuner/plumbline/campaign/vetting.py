@@ -40,7 +40,7 @@ from plumbline.core.winner import (
 from plumbline.measure import tables
 from plumbline.measure.comparison import Arm, ArmComparison, NextLook, claim_of, enough_of
 from plumbline.measure.exclusions import SLOW_MESSAGES
-from plumbline.measure.launches import LONG, LaunchStore, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import outcome
 from plumbline.search.races import Setup
 from plumbline.search.second_choice import SecondChoices
@@ -49,6 +49,7 @@ from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
 from plumbline.verify.decision import Design, by_interval
+from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Suite, Verdict, Winner
@@ -295,43 +296,52 @@ class Vetting:
             self._context,
             ConfirmTurn(suite, table, winners, environment, self._confirmed, faster),
         )
-        kept, slow = self._where_messages_are_slow(done)
+        for cell, logs in done.beside.items():
+            winner = deciding(done.in_force, cell)
+            if winner is not None:
+                self._acceptance.ratios.add(Candidate.of_winner(winner), cell, logs)
+        kept, slow = self._where_messages_are_slow(done.winners)
         if lost := self._tell_dropped(suite, [*done.dropped, *slow]):
             return Vetted(self._replaced(kept, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
+        self._tell_unknown(done.winners)
         # The table that a campaign ends with is looked at to its end, whatever time it takes.
         verdicts = table.decide()
         return Vetted(done.winners, verdicts, False, stage, table.ridden)
 
     def _where_messages_are_slow(
-        self, done: Confirmation
+        self, winners: Sequence[Winner]
     ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-        """Return what is left of the winners without those sizes at which they are slower in
-        launches in which messages take long, and these sizes, with the reason."""
-        ratios = self._acceptance.ratios
-        for cell, logs in done.beside.items():
-            winner = deciding(done.in_force, cell)
-            if winner is not None:
-                ratios.add(Candidate.of_winner(winner), cell, logs)
-        slow, is_last = self._store.slow_messages(), not done.dropped
-        if slow and is_last and (cells := ratios.unknown(done.winners, slow)):
-            self._acceptance.measure_where_slow(done.winners, cells)
+        """Return what is left of the winners without those sizes at which they are slower, or may
+        well be, in launches in which messages take long, and these sizes, with the reason."""
+        ratios, claim = self._acceptance.ratios, claim_of(self._settings)
+        slow = self._store.slow_messages()
+        if slow.numbers and (cells := ratios.unknown(winners, slow.numbers)):
+            self._acceptance.measure_where_slow(winners, cells)
             slow = self._store.slow_messages()
-            if unknown := len(ratios.unknown(done.winners, slow)):
-                self._store.tell(
-                    SLOW_MESSAGES,
-                    f"messages between two ranks took {LONG} times as long as usual or longer in "
-                    f"{counted(len(slow), 'launch')}; whether winners are slower then is not known "
-                    f"of {counted(unknown, 'cell')}, which few of these launches have measured",
-                )
-        slower = ratios.slower(done.winners, slow, claim_of(self._settings))
-        return pairs.without(
-            done.winners,
-            slower,
-            self._sizes,
-            lambda _, comparison: f"slower where messages take longer: {pairs.told(comparison)}",
-        )
+        slower = ratios.slower(winners, slow.numbers, claim)
+        doubtful = ratios.doubtful(winners, slow, claim) if slow.numbers else {}
+
+        def why(cell: Target, comparison: Comparison) -> str:
+            if cell in slower:
+                return f"slower where messages take longer: {told(comparison)}"
+            return (
+                f"may be slower where messages take {slow.factor:.1f} times as long, which few of "
+                f"the launches that measured it met; else {told(comparison)}"
+            )
+
+        return pairs.without(winners, {**doubtful, **slower}, self._sizes, why)
+
+    def _tell_unknown(self, winners: Sequence[Winner]) -> None:
+        slow = self._store.slow_messages()
+        if slow.numbers and (cells := self._acceptance.ratios.unknown(winners, slow.numbers)):
+            self._store.tell(
+                SLOW_MESSAGES,
+                f"messages between two ranks took {slow.factor:.1f} times as long as usual in "
+                f"{counted(len(slow.numbers), 'launch')}; whether winners are slower then is "
+                f"not known of {counted(len(cells), 'cell')}, which few of these have measured",
+            )
 
     def _new_table(
         self,
@@ -364,6 +374,15 @@ class Vetting:
         winners."""
         if not self._real:
             return list(winners)
+        while True:
+            winners = self._judged(winners)
+            kept, slow = self._where_messages_are_slow(winners)
+            if not slow:
+                return winners
+            winners = self._replaced(kept, self._tell_dropped(Suite("accept", step="slow"), slow))
+
+    def _judged(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Return those that are no slower in any way of use, and second choices for the others."""
         done = self._acceptance.judge(winners, self._seconds.reserves)
         while done.suite is not None:
             lost = self._tell_dropped(done.suite, done.refused)

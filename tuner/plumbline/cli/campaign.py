@@ -22,6 +22,7 @@ from . import base, common, options, progress, whole_site
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
+    from plumbline.launch.panel import Panel
     from plumbline.launch.starter import Starter
     from plumbline.results.report import Report
     from plumbline.settings.campaign_file import Task
@@ -151,7 +152,8 @@ def command(
     if continued is None and (site or whole_site.is_asked(asked["campaign_file"])):
         if asked.pop("new") or check or output is not None:
             raise UsageError("--site takes no --new, --check and --output: leave them out")
-        return whole_site.run(program, partial(_member, program, manner), **asked)
+        member = partial(_member, program, manner)
+        return whole_site.run(program, member, shares=not manner.fresh_launches, **asked)
     if continued is None:
         ran = run(program, manner=manner, **asked)
     else:
@@ -164,7 +166,8 @@ def command(
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
-def _member(program: ProgramOptions, manner: Manner, task: Task) -> str:
+def _member(program: ProgramOptions, manner: Manner, task: Task, shared: Panel | None) -> str:
+    manner = msgspec.structs.replace(manner, shared=shared)
     return run_task(program, task, new=False, manner=manner)
 
 
@@ -303,11 +306,13 @@ class Ran(msgspec.Struct, frozen=True):
 class Manner(msgspec.Struct, frozen=True):
     """The way in which launches are made, whatever they measure. `wait_for_quiet`: the machine must
     be left alone by others; `fresh_launches`: no ranks stay alive between launches. `output`: the
-    folder of exported files, where it is not the usual one."""
+    folder of exported files, where it is not the usual one. `shared`: ranks that several campaigns
+    visit."""
 
     wait_for_quiet: bool = False
     fresh_launches: bool = False
     output: Path | None = None
+    shared: Panel | None = None
 
 
 def show(program: ProgramOptions, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
@@ -479,7 +484,8 @@ def run_task(
                 "(--budget)"
             )
         try:
-            staying = contextlib.nullcontext() if manner.fresh_launches else ranks.keeping_ranks()
+            fresh = manner.fresh_launches
+            staying = contextlib.nullcontext() if fresh else ranks.keeping_ranks(manner.shared)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar, staying:
                 other_work = OtherWork(WAIT_SECONDS if manner.wait_for_quiet else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)

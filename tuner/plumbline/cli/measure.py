@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.measure.pingpong import PairLatencies
-    from plumbline.measure.refine import Axis
+    from plumbline.measure.refine import Axis, RefinedCases
     from plumbline.measure.repetitions import RepetitionsCell
     from plumbline.measure.side_by_side import MeasuredCase
     from plumbline.settings import Settings
@@ -38,6 +38,7 @@ LAUNCHES = 8
 _REFINED = 8  # places that may be added, beside as many as were asked for
 _FIRST_RANKS = 5  # numbers of ranks, before any is added
 _SIZE = 16384
+_UNITS = {"bytes": "B", "ranks": "ranks"}
 _NREP_SIZES, _NREP_LAUNCHES = [8, 1024, 16384, 131072], 3
 _FEWEST = 2  # ranks of ping-pongs
 PINGPONG = "pingpong"  # in place of a function
@@ -135,7 +136,7 @@ def _of_plan(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
     from plumbline.measure import conditions, settling, side_by_side
-    from plumbline.measure.refine import Axis, Refinement, run_refined
+    from plumbline.measure.refine import Axis, RefinedCases, Refinement, run_refined
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
@@ -180,23 +181,22 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
         side_by_side.unkept_store(toolchain, ranks, "measure", bar) as store,
     ):
         store.progress.step(f"measuring {function}")
-        added: list[SuitePoint] = []
         if what.refine:
             unit = least_bytes(function, nprocs, data) if axis.name == "bytes" else 1
             places = len({axis.place(case) for case in plan.cases})
             how = Refinement(most=2 * places + _REFINED, unit=unit or 1)
-            more = run_refined(
+            measured = run_refined(
                 store, plan, count, environment, cold, how=how, axis=axis, label=label
             )
-            lines, added = more.cases, more.added
         else:
-            lines = side_by_side.run(store, plan, count, environment, cold)
+            measured = RefinedCases(side_by_side.run(store, plan, count, environment, cold))
         raw = side_by_side.unkept_records(store)
     common.write_records(what.output, "measure", raw)
     start_weaknesses = conditions.of_starts(settling.starts(raw), simulated=simulated)
     common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *start_weaknesses]))
-    _show(program, lines, added, axis, tested=not simulated)
-    return 0 if all(line.outcome == "ok" for line in lines) else 1
+    common.remark(*(drift.text(_UNITS[axis.name]) for drift in measured.drifts))
+    _show(program, measured, axis, tested=not simulated)
+    return 0 if all(line.outcome == "ok" for line in measured.cases) else 1
 
 
 def _cases(
@@ -260,21 +260,24 @@ def _first_ranks(first: int, nprocs: int) -> list[int]:
     return grid(first, nprocs, _FIRST_RANKS, scale="logarithmic")
 
 
-def _show(
-    program: ProgramOptions,
-    lines: list[MeasuredCase],
-    added: Sequence[SuitePoint],
-    axis: Axis,
-    *,
-    tested: bool,
-) -> None:
+def _show(program: ProgramOptions, measured: RefinedCases, axis: Axis, *, tested: bool) -> None:
+    from plumbline.search.outcome import label
 
+    lines = measured.cases
     if program.json:
-        why = {point.place: point for point in added}
+        why = {point.place: point for point in measured.added}
         common.print_json(
             [
                 msgspec.to_builtins(line)
-                | {"added": msgspec.to_builtins(why.get(axis.place(line)))}
+                | {
+                    "added": msgspec.to_builtins(why.get(axis.place(line))),
+                    "drifts": [
+                        msgspec.to_builtins(drift)
+                        for drift in measured.drifts
+                        if (drift.operation, drift.place)
+                        == (label(line.variant, line.knobs), axis.place(line))
+                    ],
+                }
                 for line in lines
             ]
         )
@@ -284,7 +287,7 @@ def _show(
         _table(lines, reasons, axis, tested=tested),
         *reasons.lines(),
         *_remarks(lines),
-        *_added(added),
+        *_added(measured.added),
     )
 
 
@@ -308,9 +311,8 @@ def _remarks(lines: list[MeasuredCase]) -> list[str]:
 
 
 def _added(points: Sequence[SuitePoint]) -> list[str]:
-    units = {"bytes": "B", "ranks": "ranks"}
     return [
-        f"{point.place} {units[point.axis]}, look {point.look}: {point.why}: {point.detail}"
+        f"{point.place} {_UNITS[point.axis]}, look {point.look}: {point.why}: {point.detail}"
         for point in points
     ]
 

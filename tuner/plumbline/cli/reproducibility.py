@@ -113,11 +113,11 @@ def command(
     the same command goes on.
 
     `factors FUNCTION` measures what factors change in its times (sizes: 8,4096,65536). Launches of
-    the base and of each level of each factor take turns in shuffled order, each with ranks of its
-    own, until it is decided whether the level matters (its interval excludes the base) or is idle
-    (the interval is within the tolerance). All intervals are valid together. Later `plumbline
-    results` of this machine and library list what was found. The factors, and their levels if none
-    is named:
+    the base and of each level of each factor take turns in shuffled order, on ranks that are
+    started in each turn, until it is decided whether the level matters (its interval excludes the
+    base) or is idle (the interval is within the tolerance). All intervals are valid together. Later
+    `plumbline results` of this machine and library list what was found. The factors, and their
+    levels if none is named:
 
     \b
       pinning     core, none (also socket, numa)
@@ -382,11 +382,12 @@ def _measure_factors(
     side = StartableSide(name, settings, program.database.parent)
     (measured,) = common.functions(side.toolchain.catalogue, [name_of_function])
     levels = parse(factors, Base(side.settings, side.toolchain))
+    kinds = {level.needs_start for level in levels}  # a base for each
     design = decision.design_over(min(_FIRST, most), most)
     claim = RegressionClaim(alpha, tolerance, design)
     question = factor_effects.FactorQuestion(measured, sizes, levels, claim)
     with (
-        progress.Bar(in_all=most * (1 + len(levels))) as bar,
+        progress.Bar(in_all=most * (len(kinds) + len(levels))) as bar,
         program.open(write=True) as db,
     ):
         experiment = factor_effects.measure(db, side, question, bar, new=shown.new)

@@ -15,9 +15,13 @@ from . import common, progress
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
+    from plumbline.launch.panel import Panel
     from plumbline.settings.campaign_file import Task
     from plumbline.site.coordinator import SiteOutcome, SitePlan
+    from plumbline.site.first_ranks import FirstRanks, RanksUsed
     from plumbline.site.layouts import RankLayout
+
+    RunTask = Callable[[Task, Panel | None], str]
 
 
 def is_asked(campaign_file: Path | None) -> bool:
@@ -39,28 +43,31 @@ def tasks(
 
 def run(
     program: ProgramOptions,
-    run_task: Callable[[Task], str],
+    run_task: RunTask,
     campaign_file: Path | None,
+    *,
+    shares: bool,
     **asked: Any,
 ) -> int:
     """Run or continue the campaigns of a site, each by `run_task`, which returns its id; then prove
-    and export. Return the exit code."""
+    and export. `shares`: the ranks of the largest layout may measure the others. Return the exit
+    code."""
     from plumbline.site import coordinator
 
     options = {name: value for name, value in asked.items() if value is not None}
     plan = coordinator.plan(campaign_file, options, program.mpi)
-    campaigns = _Campaigns(program, run_task, plan)
-    campaigns.run_all()
     outcome: SiteOutcome | None = None
-    while outcome is None:
-        with program.open(write=True) as db, progress.Bar() as bar:
-            site = coordinator.SiteRun(db, plan, campaigns.members, bar)
-            site.prove()
-            more = site.wanted(campaigns.missing)
-            if more is None:
-                outcome = site.finish(campaigns.missing)
-        if more is not None:
-            campaigns.run(*more, "neighbours differ, or a check failed")
+    with _Campaigns(program, run_task, plan, shares=shares) as campaigns:
+        campaigns.run_all()
+        while outcome is None:
+            with program.open(write=True) as db, progress.Bar() as bar:
+                site = coordinator.SiteRun(db, plan, campaigns.members, bar)
+                site.prove()
+                more = site.wanted(campaigns.missing)
+                if more is None:
+                    outcome = site.finish(campaigns.missing, campaigns.ranks)
+            if more is not None:
+                campaigns.run(*more, "neighbours differ, or a check failed")
     if program.json:
         common.print_json(outcome)
     else:
@@ -70,16 +77,32 @@ def run(
 
 class _Campaigns:
     """The campaigns of a site: `members` are their ids by layout, `missing` says why a layout has
-    none."""
+    none, `ranks` which ones have measured it where layouts share some."""
 
     def __init__(
-        self, program: ProgramOptions, run_task: Callable[[Task], str], plan: SitePlan
+        self, program: ProgramOptions, run_task: RunTask, plan: SitePlan, *, shares: bool
     ) -> None:
         self.members: dict[RankLayout, str] = {}
         self.missing: dict[RankLayout, str] = {}
+        self.ranks: dict[RankLayout, RanksUsed] = {}
+        self._first_ranks: FirstRanks | None = None
+        self._shares = shares
         self._program = program
         self._run_task = run_task
         self._plan = plan
+
+    def __enter__(self) -> _Campaigns:
+        from plumbline.site import first_ranks
+
+        largest = self._plan.layouts[-1]
+        if self._shares and len(self._plan.layouts) > 1:
+            task, beside = self._plan.task(largest), self._program.database.parent
+            self._first_ranks = first_ranks.first_ranks(task, beside)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._first_ranks is not None:
+            self._first_ranks.close()
 
     def run_all(self) -> None:
         """Run those of the plan. Raises PlumblineError where none was run to its end."""
@@ -92,6 +115,8 @@ class _Campaigns:
             self.run(layout, budget, f"{number + 1} of {len(plan.layouts)}")
             with self._program.open() as db:
                 spent = plan.spent_seconds(db, self.members)
+            if self._first_ranks is not None:
+                spent += self._first_ranks.seconds * plan.nodes(plan.layouts[-1])
         if not self.members:
             reasons = "; ".join(f"{layout}: {why}" for layout, why in self.missing.items())
             raise PlumblineError(f"no campaign of the site was run to its end: {reasons}")
@@ -100,10 +125,20 @@ class _Campaigns:
         """Run or continue the campaign of one layout."""
         progress.say(f"{layout} (nodes x ranks a node): {why}")
         try:
-            self.members[layout] = self._run_task(self._plan.task(layout, budget_seconds))
+            task = self._plan.task(layout, budget_seconds)
+            self.members[layout] = self._run_task(task, self._shared(layout, task))
         except PlumblineError as error:
             self.missing[layout] = str(error)
             common.remark(f"{layout}: {error}")
+
+    def _shared(self, layout: RankLayout, task: Task) -> Panel | None:
+        """Return the ranks that a campaign shares with the others; None: it has its own."""
+        if self._first_ranks is None:
+            return None
+        with self._program.open(write=True) as db, progress.Bar() as bar:
+            used = self._first_ranks.check(db, task, bar)
+        self.ranks[layout] = used
+        return self._first_ranks.panel if used.shared else None
 
 
 def _lines(outcome: SiteOutcome) -> list[str]:
@@ -112,6 +147,7 @@ def _lines(outcome: SiteOutcome) -> list[str]:
     carried = [winner for winner in outcome.winners if "carried" in evidence(winner)]
     lines = [f"site {outcome.campaign.id}: {counted(len(outcome.members), 'layout')} measured"]
     lines += [f"  {layout:>8}  {id}" for layout, id in outcome.members.items()]
+    lines += [f"  {layout:>8}  ranks: {used}" for layout, used in outcome.ranks.items()]
     lines += [f"  {layout:>8}  no campaign: {why}" for layout, why in outcome.missing.items()]
     lines.append("Rules: function, ranks, bytes, times as fast, configuration")
     lines += [

@@ -1,8 +1,9 @@
 """Ranks that stay alive between launches: `mpirun … probe --serve`, started once and visited by one
 plan after the other (docs/design/campaign.md).
 
-A member is known by everything that its processes read when they start. The launch stays the
-statistical replicate: launches of one experiment visit members of their own (Experiment)."""
+A member is known by everything that its processes read when they start, but for the profile of the
+preload library, which they can read again. The launch stays the statistical replicate: launches of
+one experiment visit members of their own (Experiment)."""
 
 from __future__ import annotations
 
@@ -22,9 +23,11 @@ import msgspec
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, sessions
+from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.responder import Responder
 from plumbline_db.probe_records import Check, ProbeRecord
+from plumbline_exporters.profile import FILE_NAME
 
 MOST_PROCESSES = 1024  # ranks of all members
 _END = b"end\n"
@@ -52,13 +55,16 @@ class PanelExperiment(msgspec.Struct, frozen=True):
     has visited, unless there are `members` (0: no limit) with its key already, and then members
     are not visited more often than `most_visits` on average (0: no limit). What is `part_of` an
     experiment visits none that another part has visited. `sets_knobs`: later launches set knobs,
-    for which ranks start."""
+    for which ranks start. `own_ranks`: launches visit no ranks of a larger number. `fresh`: each
+    launch starts ranks, as that of a user does."""
 
     name: str = ""
     members: int = 0
     most_visits: float = 0.0
     part_of: str = ""
     sets_knobs: bool = False
+    own_ranks: bool = False
+    fresh: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -75,26 +81,57 @@ class MemberVisit(msgspec.Struct, frozen=True):
     number: int
 
 
-class Member:
-    """Ranks that wait for plans. `name` tells members apart, in all campaigns."""
+class ReadAtStart(msgspec.Struct, frozen=True):
+    """What the processes of a member read: `key` is a digest of what they read once. `profile`: the
+    path of the profile of the preload library, and the digest of its text; "" where there is
+    none."""
 
-    def __init__(self, key: str, responder: Responder, closing: contextlib.ExitStack) -> None:
+    key: str
+    profile: str = ""
+    digest: str = ""
+
+
+class Member:
+    """Ranks that wait for plans, so many of them. `name` tells members apart, in all campaigns;
+    `in_force` is the digest of their profile; `is_shared`: campaigns of fewer ranks visit them
+    too."""
+
+    def __init__(
+        self,
+        read: ReadAtStart,
+        ranks: int,
+        responder: Responder,
+        closing: contextlib.ExitStack,
+        *,
+        is_shared: bool,
+    ) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         self.name = f"{now} {responder.pid}"
-        self.key = key
+        self.key = read.key
+        self.in_force = read.digest
+        self.is_shared = is_shared
         self.visits = 0
         self.experiments: Counter[str] = Counter()  # visits of each
         self.last_use = 0
         self.bytes = 0
         self.responder = responder
         self._closing = closing
+        self._ranks = ranks
         self._processes: list[int] = []
 
-    def visit(self, job: Job) -> Finished:
-        """Measures the plan of `job`."""
+    def visit(self, job: Job, read: ReadAtStart) -> Finished:
+        """Measures the plan of `job` on its first ranks, as many as the job has, with the profile
+        in force that its processes would read."""
         self.visits += 1
         started = time.monotonic()
-        request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}\n".encode()
+        ranks = job.placement.nprocs
+        words = [f"{job.folder / 'plan'}", f"{job.folder / RECORDS}"]
+        if read.digest != self.in_force:
+            words += [str(self._ranks), read.profile]
+            self.in_force = read.digest
+        elif ranks < self._ranks:
+            words.append(str(ranks))
+        request = "\t".join(words).encode() + b"\n"
         answer = self.responder.ask(request, job.timeout_seconds)
         status = answer.code
         if status is None:
@@ -129,7 +166,11 @@ class Member:
 
 class Panel:
     """The members of one command. `most_bytes`: memory that they may take on this node (None: half
-    of what is available, theirs included)."""
+    of what is available, theirs included). `placement`: that of the ranks whose first ones measure
+    launches of fewer ranks (None: each launch visits as many ranks as it has). `choice`: what a
+    library chooses when these ranks start, once a starter has asked."""
+
+    choice: dict[str, str] | None = None
 
     def __init__(
         self,
@@ -137,10 +178,12 @@ class Panel:
         installation: Installation,
         launcher: KeepsRanks,
         most_bytes: int | None = None,
+        placement: Placement | None = None,
     ) -> None:
+        self.placement = placement
+        self.launcher = launcher
         self._family = family
         self._installation = installation
-        self._launcher = launcher
         self._most_bytes = most_bytes
         self._members: list[Member] = []
         self._visits = 0
@@ -163,14 +206,15 @@ class Panel:
         its key that launches of `experiment` may visit, the oldest one of those that they have
         visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
         that the probe ends at once."""
-        key = self._key(job)
+        start = self._start_of(job, experiment)
+        read = self._read_at_start(start)
         started = time.monotonic()
         while True:
-            member = self._free(key, experiment) or self._start(key, job)
+            member = self._free(read.key, experiment) or self._start(read, start)
             member.experiments.update(experiment.names)
             self._visits += 1
             member.last_use = self._visits
-            done = member.visit(job)
+            done = member.visit(job, read)
             if done.timed_out or done.status == REFUSED or _has_begun(job):
                 break
             self._end(member)
@@ -193,6 +237,24 @@ class Panel:
             if member.name == name:
                 self._end(member)
 
+    def serves(self, placement: Placement) -> bool:
+        """Return whether the first ones of the shared ranks are where ranks with this placement
+        are: on the first nodes, with as many ranks each, or on the first node alone, bound and
+        oversubscribed alike."""
+        whole = self.placement
+        if whole is None or placement.oversubscribed != whole.oversubscribed:
+            return False
+        if whole.map_by == "node" and placement.nodes < whole.nodes:
+            return False
+        is_alike = placement.ppn == whole.ppn and placement.nodes <= whole.nodes
+        return is_alike or (placement.nodes == 1 and placement.ppn <= whole.ppn)
+
+    def end_own(self) -> None:
+        """Ends the members that campaigns of other numbers of ranks do not visit."""
+        for member in list(self._members):
+            if not member.is_shared:
+                self._end(member)
+
     def close(self) -> None:
         """Ends all members: all are asked before the first one is waited for."""
         for member in self._members:
@@ -200,7 +262,24 @@ class Panel:
         while self._members:
             self._end(self._members[-1])
 
+    def _start_of(self, job: Job, experiment: PanelExperiment) -> Job:
+        """Return the job that starts the ranks for a launch: the shared ones, unless it needs its
+        own, or reads exported files, which are of one number of ranks alone."""
+        whole, own = self.placement, job.placement
+        if whole is None or experiment.own_ranks:
+            return job
+        if not (self.serves(own) and self._is_common(job)):
+            return job
+        whole = msgspec.structs.replace(whole, bind=own.bind, map_by=own.map_by)
+        return msgspec.structs.replace(job, placement=whole)
+
+    @staticmethod
+    def _is_common(job: Job) -> bool:
+        return not _contents(" ".join(job.extra.values()))
+
     def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
+        if experiment.fresh:
+            return None
         alike = [
             member
             for member in self.members
@@ -215,25 +294,39 @@ class Panel:
         is_often = 0 < experiment.most_visits < visits / len(alike)
         return least if 0 < experiment.members <= len(alike) and not is_often else None
 
-    def _key(self, job: Job) -> str:
-        """A digest of all that the processes of a member read when they start: the command line,
-        the environment, and the contents of the files that variables beyond a clean environment
-        name. The folder of the launch (TMPDIR) is left out."""
-        words, environment = self._launcher.start_command(self._family, self._installation, job)
+    def _read_at_start(self, job: Job) -> ReadAtStart:
+        """Return what the processes of a member read when they start: the command line, the
+        environment, and the contents of the files that variables beyond a clean environment name.
+        The folder of the launch (TMPDIR) is left out."""
+        words, environment = self.launcher.start_command(self._family, self._installation, job)
         own = {name: value for name, value in environment.items() if value != str(job.folder)}
         files = _contents(" ".join(job.extra.values()))
+        profiles = [path for path in files if path.endswith(FILE_NAME)]
+        profile = profiles[0] if len(profiles) == 1 else ""
+        digest = files.pop(profile, "")
+        if profile:
+            own = {name: value.replace(profile, FILE_NAME) for name, value in own.items()}
         parts = (words, sorted(own.items()), sorted(files.items()))
-        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+        key = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+        return ReadAtStart(key, profile, digest)
 
-    def _start(self, key: str, job: Job) -> Member:
+    def _start(self, read: ReadAtStart, job: Job) -> Member:
         self._make_room(job.placement.nprocs)
         with contextlib.ExitStack() as closing:
-            folder = closing.enter_context(self._launcher.folder(job.id))
-            words, environment = self._launcher.start_command(
+            folder = closing.enter_context(self.launcher.folder(job.id))
+            words, environment = self.launcher.start_command(
                 self._family, self._installation, msgspec.structs.replace(job, folder=folder)
             )
             responder = Responder(words, environment, _ANSWER, _END)
-            member = Member(key, responder, closing.pop_all())
+            whole = self.placement
+            is_shared = whole is not None and job.placement.nprocs == whole.nprocs
+            member = Member(
+                read,
+                job.placement.nprocs,
+                responder,
+                closing.pop_all(),
+                is_shared=is_shared and self._is_common(job),
+            )
         self._members.append(member)
         return member
 

@@ -131,18 +131,32 @@ class Starter:
     def start_by_choice(self) -> None:
         """Start launches from now on with what the library chooses anyway, and do not try the rest
         of it again, nor open it for MPI_T where no knob is set. One launch of next to nothing finds
-        out what that is. What somebody has set stays."""
-        if not isinstance(self.family, ChoosesAtStart):
+        out what that is, once. What somebody has set stays."""
+        if self._by_choice or not isinstance(self.family, ChoosesAtStart):
             return
-        case = PlanCase("MPI_Bcast", 64)
-        text = Plan("choice", 1, (case,), blocks=1, reps=1, warmup=0).text()
-        with self._launcher.folder("choice") as folder:
-            job = self._job("choice", folder, text, self.family.choice_talk)
-            done = self._launcher.run(self.family, self._installation, job)
-        if done.status == 0:
-            chosen = self.family.choice(done.stderr)
+        shared = None if self._panel is None or self._panel.placement is None else self._panel
+        chosen = None if shared is None else shared.choice
+        if chosen is None:
+            chosen = self._ask_choice(self.family, shared)
+        if shared is not None:
+            shared.choice = chosen
+        if chosen is not None:
             self._choice = {name: chosen[name] for name in chosen if name not in self._fixed}
             self._by_choice = True
+
+    def _ask_choice(
+        self, family: ChoosesAtStart, shared: panel.Panel | None
+    ) -> dict[str, str] | None:
+        """Return what the library chooses, on the ranks that campaigns share if there are any; None
+        where these cannot be started."""
+        case = PlanCase("MPI_Bcast", 64)
+        text = Plan("choice", 1, (case,), blocks=1, reps=1, warmup=0).text()
+        launcher = self._launcher if shared is None else shared.launcher
+        placement = None if shared is None else shared.placement
+        with launcher.folder("choice") as folder:
+            job = self._job("choice", folder, text, family.choice_talk, placement)
+            done = launcher.run(self.family, self._installation, job)
+        return family.choice(done.stderr) if done.status == 0 else None
 
     def refusal(self, text: str) -> str | None:
         """Return why the probe would not take the plan `text`; None when it would."""
@@ -160,9 +174,17 @@ class Starter:
             raise UsageError(f"the probe refuses {what}: {refusal}")
 
     @contextlib.contextmanager
-    def keeping_ranks(self) -> Iterator[None]:
+    def keeping_ranks(self, shared: panel.Panel | None = None) -> Iterator[None]:
         """Until the block ends, ranks stay alive between launches (panel.py), where the launcher
-        can keep them."""
+        can keep them; those of `shared`, which several campaigns visit, until it is closed."""
+        if shared is not None:
+            self._panel = shared
+            try:
+                yield
+            finally:
+                self._panel = None
+                shared.end_own()
+            return
         if not isinstance(self._launcher, panel.KeepsRanks):
             yield
             return

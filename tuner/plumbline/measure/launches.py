@@ -7,6 +7,7 @@ only a library that cannot start the probe at all is."""
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -26,6 +27,7 @@ from plumbline_db import campaigns, cost, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.cost import LaunchCost
 from plumbline_db.errors import PlumblineError, command_name
+from plumbline_db.layout import FACTORS
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_db.records import Event, Failure, Run, Suite
 
@@ -153,13 +155,20 @@ class Silent:
         del number, of, name, spent_seconds
 
 
-# Different ranks with the same environment that launches of an experiment visit where they only
-# choose what others are then asked about.
-_CHOOSING = {"search": 2, "process": 2}
+# Different ranks with the same environment that launches of an experiment visit, by stage: where
+# they only choose what others are then asked about, or wait for a state of the machine, and where
+# levels of factors share the ranks of a turn.
+_MEMBERS = {"search": 2, "process": 2, "wait": 1, FACTORS: 1}
 # Messages of a launch take long from so many times the shortest ones on.
-LONG = 1.6
+_LONG = 1.6
+# Stages that prove what is exported start as many ranks as it is for. OWN_RANKS: what these stages
+# and others see is compared.
+OWN_RANKS = "own-ranks"
+_ON_OWN_RANKS = frozenset(("proof", "trial", "confirm", OWN_RANKS))
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
+# What shows that exported files are read at a start, and give right results then.
+_COLD = frozenset(("proof", "trial"))
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):
@@ -167,6 +176,13 @@ class LaunchOutcome(msgspec.Struct, frozen=True):
 
     run: Run
     stored: bool
+
+
+class SlowLaunches(msgspec.Struct, frozen=True):
+    """The `numbers` of launches in which messages take long: `factor` times as long as usual."""
+
+    numbers: frozenset[int] = frozenset()
+    factor: float = 1.0
 
 
 class LaunchStore:
@@ -229,25 +245,29 @@ class LaunchStore:
                 f"the same ones measure {visits:.1f} launches of an experiment at most",
             )
 
-    def slow_messages(self) -> frozenset[int]:
-        """Return the numbers of the launches so far in which messages between two ranks took long
-        at both ends, against those of the fastest tenth of all launches."""
+    def slow_messages(self) -> SlowLaunches:
+        """Return the launches so far in which messages between two ranks took long at both ends,
+        against those of the fastest tenth of all launches."""
         trips_ns = runs.trips(self.db, self._asked)
         shortest = {number: min(trips) for number, trips in trips_ns.items()}
         fast = sorted(shortest.values())[len(shortest) // 10] if shortest else 0
-        return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
+        slow = {number: trip for number, trip in shortest.items() if trip > _LONG * fast}
+        factor = statistics.median(slow.values()) / fast if slow and fast else 1.0
+        return SlowLaunches(frozenset(slow), factor)
 
     def _experiment(self, suite: Suite) -> PanelExperiment:
-        whole = suite.experiment
-        if suite.stage in _CHOOSING:
+        whole = f"{self.campaign} {suite.experiment}"  # campaigns may share ranks
+        if suite.stage in _MEMBERS:
             sets_knobs = suite.stage == "search"
-            return PanelExperiment(whole, _CHOOSING[suite.stage], sets_knobs=sets_knobs)
+            return PanelExperiment(whole, _MEMBERS[suite.stage], sets_knobs=sets_knobs)
         fresh = suite.step in _FRESH
         return PanelExperiment(
             name=f"{whole}-{suite.step}" if fresh else whole,
             members=conditions.FEWEST,
             most_visits=self._most_visits,
             part_of=whole if fresh else "",
+            own_ranks=suite.stage in _ON_OWN_RANKS,
+            fresh=suite.stage in _COLD,
         )
 
     def part(self) -> None:

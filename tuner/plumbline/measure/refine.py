@@ -13,7 +13,7 @@ midpoints and knows no noise: large sizes win there."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -29,6 +29,8 @@ from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.points import SuitePoint, Why
 
 _MOST_LOOKS = 30
+# Four launches at each of two looks have disjoint spans by chance in one case of 35, five in 126.
+_LEAST_FOR_DRIFT = 5
 
 
 class Axis(NamedTuple):
@@ -50,11 +52,13 @@ class Axis(NamedTuple):
         return msgspec.structs.replace(case, bytes=size, ranks=ranks)
 
 
-class _RefinedCases(msgspec.Struct, frozen=True):
-    """The cases by place; `added`: the places that nobody asked for, and why they are there."""
+class RefinedCases(msgspec.Struct, frozen=True):
+    """The cases by place; `added`: the places that nobody asked for, and why they are there;
+    `drifts`: of the repeated places, those whose time has changed."""
 
     cases: list[MeasuredCase]
-    added: list[SuitePoint]
+    added: list[SuitePoint] = []
+    drifts: list[Drift] = []
 
 
 def run_refined(
@@ -67,12 +71,15 @@ def run_refined(
     how: Refinement,
     axis: Axis,
     label: Callable[[str, dict[str, str]], str],
-) -> _RefinedCases:
-    """`plan` has all cases at each place that is asked for; `label` names a variant with knobs."""
-    last = max(axis.place(case) for case in plan.cases)
-    there = [case for case in plan.cases if axis.place(case) == last]
+) -> RefinedCases:
+    """`plan` has all cases at each place that is asked for; `label` names a variant with knobs.
+    Each later look repeats a place of the first one; its times there only tell a drift."""
+    asked_for = {axis.place(case) for case in plan.cases}
+    there = [case for case in plan.cases if axis.place(case) == max(asked_for)]
     cases = side_by_side.run(store, plan, launches, environment, settings)
+    first_times = _times(cases, axis, label)
     added: list[SuitePoint] = []
+    drifts: list[Drift] = []
     for look in range(2, _MOST_LOOKS):
         proposed = proposals(_swept(cases, axis, label), how)
         if not proposed:
@@ -83,16 +90,27 @@ def run_refined(
         ]
         places = ", ".join(f"{each.place} {axis.name} ({each.why})" for each in proposed)
         store.progress.step(f"look {look}: {places}")
+        new_places = [each.place for each in proposed]
+        look_places = [*new_places, repeated_place(asked_for, new_places[0])]
         more = msgspec.structs.replace(
             plan,
-            cases=tuple(
-                axis.at(each.place, case, plan.data) for each in proposed for case in there
-            ),
+            cases=tuple(axis.at(place, case, plan.data) for place in look_places for case in there),
         )
-        cases += side_by_side.run(
+        look_cases = side_by_side.run(
             store, more, launches, environment, settings, suite=SUITE.at(look)
         )
-    return _RefinedCases(sorted(cases, key=axis.place), added)
+        drifts += drifts_since(first_times, _times(look_cases, axis, label), look)
+        cases += [case for case in look_cases if axis.place(case) in new_places]
+    return RefinedCases(sorted(cases, key=axis.place), added, drifts)
+
+
+def _times(
+    cases: Sequence[MeasuredCase], axis: Axis, label: Callable[[str, dict[str, str]], str]
+) -> dict[str, dict[int, list[float]]]:
+    times: dict[str, dict[int, list[float]]] = {}
+    for case in cases:
+        times.setdefault(label(case.variant, case.knobs), {})[axis.place(case)] = case.seconds
+    return times
 
 
 def _swept(
@@ -174,6 +192,46 @@ class Threshold(msgspec.Struct, frozen=True):
     low: int
     high: int
     factor: float
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """A place of the first look that a later `look` repeated took `factor` times as long, and the
+    intervals of both do not overlap: what this look has added is off by about as much."""
+
+    operation: str
+    place: int
+    look: int
+    factor: float
+
+    def text(self, unit: str) -> str:
+        return (
+            f"{self.operation} at {self.place} {unit} took {self.factor:.2f} times as long in look "
+            f"{self.look} as in the first one: the points that this look added are off by as much"
+        )
+
+
+def repeated_place(first: Collection[int], added: int) -> int:
+    """Return the place of the `first` look that is nearest to an `added` one."""
+    return min(first, key=lambda place: abs(math.log(max(place, 1) / added)))
+
+
+def drifts_since(
+    first: Mapping[str, Mapping[int, Sequence[float]]],
+    later: Mapping[str, Mapping[int, Sequence[float]]],
+    look: int,
+) -> list[Drift]:
+    """Return the drifts of a later `look`, from both looks' seconds by operation and place, one
+    value a launch. Fewer than five launches show none."""
+    drifts = []
+    for operation, times in later.items():
+        for place in sorted(times.keys() & first.get(operation, {}).keys()):
+            if min(len(times[place]), len(first[operation][place])) < _LEAST_FOR_DRIFT:
+                continue
+            before, after = estimate(first[operation][place]), estimate(times[place])
+            if abs(after.value - before.value) > before.half + after.half:
+                factor = math.exp(after.value - before.value)
+                drifts.append(Drift(operation, place, look, factor))
+    return drifts
 
 
 class _Stretch(NamedTuple):

@@ -4,35 +4,17 @@ application do not use them, until a newer campaign has measured their sizes aga
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
 
 import msgspec
 
 from plumbline.campaign.place_knowledge import SlowRule
+from plumbline.core import control_record
 from plumbline_db import scratch, user_files
 from plumbline_db.errors import PlumblineError
 
 _MOST_BYTES = 1 << 20
 _MOST_RULES = 1000
-
-Bytes = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class ControlledRule(msgspec.Struct, frozen=True):
-    """What the record says of one rule. `switched_off_at`: calls before it was switched off as
-    slower than the library; None: it was not."""
-
-    function: Annotated[str, msgspec.Meta(pattern=r"^MPI_[A-Za-z_]{1,60}$")]
-    bytes_from: Bytes
-    bytes_to: Bytes
-    switched_off_at: int | None
-
-
-class ControlRecord(msgspec.Struct, frozen=True):
-    """The part of the record that is used here."""
-
-    plumbline_control: Literal[1]
-    rules: Annotated[list[ControlledRule], msgspec.Meta(max_length=_MOST_RULES)]
+_ANY_BYTES = 2**63 - 1  # the end of a rule for all larger sizes
 
 
 def slow_rules(file: Path) -> list[SlowRule]:
@@ -47,14 +29,21 @@ def slow_rules(file: Path) -> list[SlowRule]:
 
 
 def take(record: Path, kept: Path, slower: Path, time: str) -> list[SlowRule]:
-    """Move a job's record to `kept`, and add the rules that it switched off to the file `slower`;
-    return these rules. `time` is now (ISO 8601, UTC). Raises PlumblineError for a record that is
-    not as the preload library writes it."""
+    """Move a job's record, if it wrote one, to `kept`, and add the rules that it switched off to
+    the file `slower`; return these rules. `time` is now (ISO 8601, UTC). Raises PlumblineError for
+    a record that is not as the preload library writes it."""
+    decoded = control_record.read(record)
+    if decoded is None:
+        return []
     try:
-        decoded = msgspec.json.decode(user_files.read(record, _MOST_BYTES), type=ControlRecord)
         record.replace(kept)
         switched_off = [
-            SlowRule(rule.function, rule.bytes_from, rule.bytes_to, time)
+            SlowRule(
+                rule.function,
+                rule.bytes_from,
+                _ANY_BYTES if rule.bytes_to is None else rule.bytes_to,
+                time,
+            )
             for rule in decoded.rules
             if rule.switched_off_at is not None
         ]
@@ -62,6 +51,6 @@ def take(record: Path, kept: Path, slower: Path, time: str) -> list[SlowRule]:
             every = [*slow_rules(slower), *switched_off][-_MOST_RULES:]
             with scratch.replacing(slower) as part:
                 part.write_bytes(msgspec.json.encode(every))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise PlumblineError(f"the record of the control group is not kept: {error}") from error
     return switched_off

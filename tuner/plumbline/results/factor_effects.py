@@ -1,14 +1,16 @@
 """The effects of experimental factors on one function (seed 002, section 4): launches of the base
-and of each level take turns in shuffled order, every launch with ranks of its own, because ranks
-that are started again differ too. Each level is a row of the database, as `compare --measure` has
-one for each side, so that other libraries, flags and governors are levels like any other."""
+and of each level take turns in shuffled order. A turn is the replicate, because ranks that are
+started again differ: levels that need no start visit ranks that are started once a turn, as a
+launch of the base does; the others start ranks of their own, as another launch of the base does.
+Each level is a row of the database, as `compare --measure` has one for each side, so that other
+libraries, flags and governors are levels like any other."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -40,6 +42,7 @@ from plumbline_db.layout import FACTORS as COMMAND
 from plumbline_db.records import Campaign, Event, Suite
 
 BASE = "base"
+_AT_BASE = Level(BASE, BASE)
 
 LevelVerdict = Literal["matters", "idle", "undecided", "no result"]
 _OF_CELLS: tuple[tuple[LevelVerdict, tuple[str, ...]], ...] = (
@@ -97,7 +100,8 @@ def words(cell: Regression) -> str:
 
 
 class FactorExperiment(msgspec.Struct, frozen=True):
-    """`base`: the level of each factor that all others are compared with."""
+    """`base`: the level of each factor that all others are compared with; `order`: the level of
+    each launch, or `base`, in the order of time."""
 
     experiment: str
     function: str
@@ -107,6 +111,7 @@ class FactorExperiment(msgspec.Struct, frozen=True):
     claim: RegressionClaim
     levels: list[LevelEffect]
     campaigns: list[str]
+    order: list[str]
 
 
 def startable(level: Level, base: StartableSide, folder: Path) -> StartableSide:
@@ -138,8 +143,17 @@ def measure(
     return experiment.run()
 
 
+class _Contender(NamedTuple):
+    """The base or a level, which takes turns. `suite`: its launches of the first look."""
+
+    level: Level
+    suite: Suite
+    side: StartableSide
+    store: LaunchStore
+
+
 class _Experiment:
-    """An experiment under way."""
+    """An experiment under way. The ranks of `_kept` stay alive for a turn."""
 
     def __init__(
         self,
@@ -162,13 +176,17 @@ class _Experiment:
         if any(level.flags for level in question.levels):
             progress.step("building the probe with other flags")
         folder = Path(db.path).parent
-        self._arms = [base, *(startable(level, base, folder) for level in question.levels)]
+        self._kept = StartableSide(base.name, settings, folder, base.toolchain)
+        sides_of_levels = [
+            startable(level, base, folder) if level.needs_start else self._kept
+            for level in question.levels
+        ]
         plain = msgspec.structs.replace(tables.plan(settings, self._cases), name=COMMAND)
-        for level, arm in zip(question.levels, self._arms[1:], strict=True):
+        for level, side in zip(question.levels, sides_of_levels, strict=True):
             plan = _with(level, plain)
-            arm.starter.require(plan.text(), f"the level {level.text}")
+            side.starter.require(plan.text(), f"the level {level.text}")
         self._rows: list[Campaign] = []
-        for number, arm in enumerate(self._arms):
+        for number, side in enumerate([base, *sides_of_levels]):
             asked = _AskedFactors(
                 COMMAND,
                 question,
@@ -177,61 +195,74 @@ class _Experiment:
                 self._rows[0].id if number else "",
             )
             text = msgspec.json.encode(asked).decode()
-            asked_here = identity.Identity(text, arm.starter.placement, "f")
-            self._rows.append(identity.enter(db, arm.toolchain, asked_here, new=new))
-        self._stores = [
-            LaunchStore(db, row.id, arm.starter, progress)
-            for row, arm in zip(self._rows, self._arms, strict=True)
+            asked_here = identity.Identity(text, side.starter.placement, "f")
+            self._rows.append(identity.enter(db, side.toolchain, asked_here, new=new))
+        self._bases = {
+            needs_start: self._contender(self._rows[0], _AT_BASE, _base_suite(needs_start), side)
+            for needs_start, side in ((True, base), (False, self._kept))
+        }
+        self._levels = [
+            self._contender(row, level, _suite(number), side)
+            for number, (row, level, side) in enumerate(
+                zip(self._rows[1:], question.levels, sides_of_levels, strict=True), 1
+            )
         ]
+
+    def _contender(
+        self, row: Campaign, level: Level, suite: Suite, side: StartableSide
+    ) -> _Contender:
+        store = LaunchStore(self._db, row.id, side.starter, self._progress)
+        return _Contender(level, suite, side, store)
 
     def run(self) -> FactorExperiment:
         effects: list[LevelEffect] = []
         for look in looks(self._question.claim.design):
-            open_levels, cases = list(range(1, len(self._arms))), self._cases
+            open_levels, cases = self._levels, self._cases
             if effects:
                 open_cells = [undecided(effect.cells) for effect in effects]
-                open_levels = [number for number in open_levels if open_cells[number - 1]]
+                open_levels = [
+                    level for level, cells in zip(open_levels, open_cells, strict=True) if cells
+                ]
                 sizes = {line.cell.bytes for lines in open_cells for line in lines}
                 cases = [case for case in cases if case.bytes in sizes]
             if not open_levels:
                 break
             self._progress.step(
                 f"{counted(len(open_levels), 'level')} of "
-                f"{counted(len({self._level(n).factor for n in open_levels}), 'factor')} and the "
+                f"{counted(len({it.level.factor for it in open_levels}), 'factor')} and the "
                 f"base, {look.launches} launches of each in turn"
             )
-            self._take(look, [0, *open_levels], cases)
+            kinds = {contender.level.needs_start for contender in open_levels}
+            self._take(look, [*(self._bases[kind] for kind in sorted(kinds)), *open_levels], cases)
             effects = _effects(self._db, self._rows, self._question)
         return self._ended(effects)
 
-    def _level(self, number: int) -> Level:
-        return self._question.levels[number - 1]
-
-    def _take(self, look: NextLook, numbers: Sequence[int], cases: Sequence[PlanCase]) -> None:
-        """Launch the arms of these numbers in shuffled turns."""
+    def _take(
+        self, look: NextLook, contenders: Sequence[_Contender], cases: Sequence[PlanCase]
+    ) -> None:
+        """Launch the contenders in shuffled turns, the ranks of a turn that stay alive once."""
         import numpy as np
 
-        settings = self._base.settings
-        suites = {number: look.suite(_suite(number)) for number in numbers}
+        settings, first = self._base.settings, contenders[0]
         plan = look.plan(tables.plan(settings, cases))
-        plan = self._stores[0].filled(suites[0], plan)
-        arms = {
-            number: Arm(
-                suites[number],
-                _with(self._level(number), plan) if number else plan,
-                self._arms[number].environment,
-                on_trial=number > 0,
+        plan = first.store.filled(look.suite(first.suite), plan)
+        arms = [
+            Arm(
+                look.suite(contender.suite),
+                _with(contender.level, plan),
+                contender.side.environment,
+                on_trial=contender.level is not _AT_BASE,
             )
-            for number in numbers
-        }
-        stores = {suites[number]: self._stores[number] for number in numbers}
-        turns = Turns(self._stores[0], arms.values(), stores)
+            for contender in contenders
+        ]
+        stores = {arm.suite: it.store for arm, it in zip(arms, contenders, strict=True)}
+        turns = Turns(first.store, arms, stores)
         chance = np.random.default_rng([settings.sampling.seed, look.number])
         for _ in range(look.launches):
-            for number in chance.permutation(numbers).tolist():
-                level = self._level(number) if number else Level(BASE, BASE)
-                with level.beside():
-                    turns.take([arms[number]])
+            with self._kept.starter.keeping_ranks():
+                for place in chance.permutation(len(arms)).tolist():
+                    with contenders[place].level.beside():
+                        turns.take([arms[place]])
 
     def _ended(self, effects: list[LevelEffect]) -> FactorExperiment:
         first = self._rows[0]
@@ -260,7 +291,17 @@ class _Experiment:
             claim=self._question.claim,
             levels=effects,
             campaigns=[row.id for row in self._rows],
+            order=self._order(),
         )
+
+    def _order(self) -> list[str]:
+        names = [BASE, *(level.text for level in self._question.levels)]
+        launches = [
+            (run.started, name)
+            for row, name in zip(self._rows, names, strict=True)
+            for run in runs.listing(self._db, row.id)
+        ]
+        return [name for _, name in sorted(launches)]
 
 
 def _with(level: Level, plan: Plan) -> Plan:
@@ -268,7 +309,11 @@ def _with(level: Level, plan: Plan) -> Plan:
 
 
 def _suite(number: int) -> Suite:
-    return Suite(COMMAND, arm=f"level{number}" if number else BASE)
+    return Suite(COMMAND, arm=f"level{number}")
+
+
+def _base_suite(needs_start: bool) -> Suite:
+    return Suite(COMMAND, arm=BASE if needs_start else f"{BASE}-alive")
 
 
 def _effects(db: Database, rows: Sequence[Campaign], question: FactorQuestion) -> list[LevelEffect]:
@@ -289,15 +334,16 @@ def _effect(
     numbered: tuple[int, Level],
 ) -> LevelEffect:
     number, level = numbered
-    counts = [_finished(db, base, 0), _finished(db, row, number)]
+    suites = (_base_suite(level.needs_start), _suite(number))
+    counts = [_finished(db, of, suite) for of, suite in zip((base, row), suites, strict=True)]
     shared_looks = [look for look in counts[1] if counts[0].get(look) == counts[1][look]]
     if not shared_looks or len(shared_looks) < len(counts[1]):
         failed = [run.reason for run in runs.listing(db, row.id) if not run.finished]
         return LevelEffect(level, "no result", [], [], (failed or ["no launch has finished"])[-1])
     try:
         a, b = (
-            sides.of_suites(db, text, of, [_suite(which).at(look).name for look in shared_looks])
-            for text, of, which in ((BASE, base, 0), (level.text, row, number))
+            sides.of_suites(db, text, of, [suite.at(look).name for look in shared_looks])
+            for text, of, suite in zip((BASE, level.text), (base, row), suites, strict=True)
         )
     except UsageError as error:  # no launch has a time
         return LevelEffect(level, "no result", [], [], str(error))
@@ -320,12 +366,10 @@ def _effect(
     )
 
 
-def _finished(db: Database, row: Campaign, number: int) -> dict[int, int]:
+def _finished(db: Database, row: Campaign, first: Suite) -> dict[int, int]:
     """Return the number of finished launches of an arm, by look."""
     look_of = {
-        name: suite.look
-        for name, suite in runs.suites(db, row.id).items()
-        if suite.at(1) == _suite(number)
+        name: suite.look for name, suite in runs.suites(db, row.id).items() if suite.at(1) == first
     }
     counts: dict[int, int] = {}
     for run in runs.listing(db, row.id, list(look_of)):
@@ -424,6 +468,7 @@ def document(experiment: FactorExperiment) -> dict[str, Any]:
             "verdict": effect.verdict,
             "reason": effect.reason,
             "recorded": effect.recorded,
+            "ranks": "own" if effect.level.needs_start else "shared",
             "text": effect.text,
             "cells": [
                 {"bytes": line.cell.bytes, "verdict": _verdict_of(line)}

@@ -48,6 +48,11 @@ class Level(msgspec.Struct, frozen=True):
     def text(self) -> str:
         return f"{self.factor}={self.name}"
 
+    @property
+    def needs_start(self) -> bool:
+        """Return whether ranks have the level from their start on: processes read it then."""
+        return bool(self.settings or self.variables or self.library or self.flags)
+
     @contextmanager
     def beside(self, folder: Path = _GOVERNORS) -> Iterator[None]:
         """Keep the machine in the state of the level as long as the context lasts; `folder`: where

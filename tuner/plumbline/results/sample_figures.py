@@ -64,8 +64,9 @@ def density(samples: Sequence[float]) -> list[tuple[float, float]]:
     low = values[0]
     if third > first:
         high = min(high, third + _REACH * (third - first))
-    spread = min(float(values.std(ddof=1)), float(third - first) / 1.34)
-    spread = spread or float(values.std(ddof=1)) or 0.01 * max(float(values[0]), 1e-9)
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    spread = min(deviation, float(third - first) / 1.34)
+    spread = spread or deviation or 0.01 * max(float(values[0]), 1e-9)
     width = 0.9 * spread * len(values) ** -0.2
     places = np.linspace(low - 3 * width, high + 3 * width, _GRID)
     below = np.searchsorted(values, places[:, None] + 4 * width * np.array([-1, 1]))

@@ -26,7 +26,7 @@ from plumbline.results import control_record, profiling
 from plumbline.results.profiling import ProfiledRun
 from plumbline.settings import campaign_file, identity, ranks_asked, site_rules
 from plumbline.settings.ranks_asked import Start
-from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.settings.toolchain import find_toolchain
 from plumbline.system import paths, process, version
 from plumbline.system.words import counted
 from plumbline_db import campaigns, cost, lock, scratch, spool, user_files
@@ -67,7 +67,7 @@ class PreparedStart(msgspec.Struct, frozen=True):
     """The way in which the application is started. `profile`: the file for its calls, if it is to
     be recorded; `control`: the file for what winners saved in the application itself."""
 
-    toolchain: Toolchain
+    place: KnownPlace
     environment: dict[str, str]
     profile: Path | None
     control: Path | None
@@ -93,7 +93,7 @@ def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
         environment = job.in_force(files, environment)
     controls = files is not None and any(map(is_profile, files.winners))
     return PreparedStart(
-        toolchain=job.place.toolchain,
+        place=job.place,
         environment=environment,
         profile=job.profile_file if profile is None else None,
         control=job.profile_file.with_suffix(_CONTROL) if controls else None,
@@ -103,7 +103,7 @@ def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
 def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
     """Run the application to its end, and keep its profile. Return its exit status, as a shell sees
     it. Raises PlumblineError where it was not started, and nothing once it was."""
-    installation = prepared.toolchain.installation
+    installation = prepared.place.toolchain.installation
     preload = paths.layout().preload(paths.build_id(installation.library))
     state = _state_folder(request.database)
     with scratch.folder(state) as folder:
@@ -119,20 +119,37 @@ def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
         )
         if prepared.profile is not None:
             _keep_profile(request, prepared.profile, folder, ended, tell)
-        if prepared.control is not None and record.is_file():
-            _take_control(record, prepared.control, tell)
+        if prepared.control is not None:
+            own = state / request.database.name
+            _take_control(record, prepared.control, prepared.place, own, tell)
     return ended.status
 
 
-def _take_control(record: Path, kept: Path, tell: Tell) -> None:
+def _take_control(record: Path, kept: Path, place: KnownPlace, own: Path, tell: Tell) -> None:
+    """Keep the record, and the rules that were switched off: for the application beside it, and for
+    the place in the database `own` and in the spool."""
     try:
-        for rule in control_record.take(record, kept, _slower(kept), identity.now()):
+        slower = control_record.take(record, kept, _slower(kept), identity.now())
+        for rule in slower:
             tell(
                 f"{rule.function}, {rule.bytes_from}-{rule.bytes_to} B: its winner was slower than "
                 "the library and was switched off; later jobs do not use it"
             )
+        if slower:
+            name = kept.name.removesuffix(_CONTROL)
+            _put_into_spool(own, place_knowledge.store_slower(own, place, name, slower), tell)
     except PlumblineError as error:
         tell(str(error))
+
+
+def _put_into_spool(own: Path, row: str, tell: Tell) -> None:
+    """Write a campaign or a job of the database `own` into the spool of the site, if it has one."""
+    folder = os.environ.get(spool.VARIABLE)
+    if folder:
+        try:
+            spool.put(own, Path(folder), row, identity.now())
+        except PlumblineError as error:
+            tell(f"not put into the spool: {error}")
 
 
 def _slower(control: Path) -> Path:
@@ -284,15 +301,9 @@ class _Job:
             known = self.knowledge()
             calls = known.lacking(profile, self.place)
             if finished and not any(each in calls for each in measured):
-                self._put_into_spool(finished)
+                # A campaign that a later job continues is left out: it is imported once.
+                _put_into_spool(self._own, finished, self._tell)
         return known
-
-    def _put_into_spool(self, campaign: str) -> None:
-        """A campaign that a later job continues is left out: the site's database takes it once."""
-        folder = os.environ.get(spool.VARIABLE)
-        if folder:
-            with self._telling("not put into the spool"):
-                spool.put(self._own, Path(folder), campaign, identity.now())
 
     def _measure(
         self, profile: Application, calls: Sequence[Calls], deadline: float

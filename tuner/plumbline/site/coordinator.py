@@ -26,6 +26,7 @@ from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
 from plumbline.site.checks import CheckedLayout, Prover, Purpose, without_harm
+from plumbline.site.first_ranks import RanksUsed
 from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
@@ -177,7 +178,8 @@ class SiteSample(msgspec.Struct, frozen=True):
 class SiteOutcome(msgspec.Struct, frozen=True):
     """`members`: campaigns by layout; `missing`: layouts without one, with the reason; `winners`:
     the rules of the merged files; `dropped`: rules that are not in them, each with its reason;
-    `sample` None: nothing was sampled."""
+    `sample` None: nothing was sampled; `ranks`: by layout the ranks that have measured it, where
+    layouts share some."""
 
     campaign: Campaign
     members: dict[str, str]
@@ -186,6 +188,7 @@ class SiteOutcome(msgspec.Struct, frozen=True):
     dropped: list[tuple[str, str]]
     sample: SiteSample | None
     files: list[str]
+    ranks: dict[str, str] = {}
 
 
 class SiteRun:
@@ -278,9 +281,11 @@ class SiteRun:
             for cell in cells
         )
 
-    def finish(self, missing: Mapping[RankLayout, str]) -> SiteOutcome:
+    def finish(
+        self, missing: Mapping[RankLayout, str], ranks_used: Mapping[RankLayout, RanksUsed]
+    ) -> SiteOutcome:
         """Measure the last sample and export. `missing`: layouts that have no campaign, with the
-        reason."""
+        reason; `ranks_used`: what has measured them, where layouts share ranks."""
         members = [each.id for each in self._members]
         campaigns.put_site(self._db, self._row.id, members, identity.now())
         winners, sample = self._sampled(self._winners)
@@ -299,6 +304,7 @@ class SiteRun:
             dropped=self._dropped,
             sample=sample,
             files=[export.path for export in campaigns.exports(self._db, finished.id)],
+            ranks={str(layout): str(used) for layout, used in ranks_used.items()},
         )
 
     # --- proposals ------------------------------------------------------------------------------

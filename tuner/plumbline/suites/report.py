@@ -3,14 +3,13 @@ curves cross. As records for programs, and as text."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
 
 from plumbline.measure.hockney import median_interval
-from plumbline.measure.refine import SweptCurve, Threshold
+from plumbline.measure.refine import Drift, SweptCurve, Threshold, drifts_since
 from plumbline.suites.run import Prepared, curves, found_thresholds, read
 from plumbline_db import points, runs, table_samples
 from plumbline_db.connection import Database
@@ -56,16 +55,6 @@ class Crossover(msgspec.Struct, frozen=True):
     low: int
     high: int
     faster_below: bool
-
-
-class Drift(msgspec.Struct, frozen=True):
-    """A place of the first look that a later `look` repeated took `factor` times as long, and the
-    intervals of both do not overlap: what this look has added is off by about as much."""
-
-    operation: str
-    place: int
-    look: int
-    factor: float
 
 
 class MeasuredSuite(msgspec.Struct, frozen=True):
@@ -126,16 +115,22 @@ def of_suite(db: Database, campaign: Campaign, of: Prepared) -> MeasuredSuite:
 
 
 def _drifts(db: Database, campaign: Campaign, of: Prepared, looks: int) -> list[Drift]:
-    first = {curve.name: curve.points for curve in curves(db, campaign, of, [1])}
-    drifts = []
-    for look in range(2, looks + 1):
-        for curve in curves(db, campaign, of, [look]):
-            for place in sorted(curve.points.keys() & first[curve.name].keys()):
-                before, after = first[curve.name][place], curve.points[place]
-                if abs(after.value - before.value) > before.half + after.half:
-                    factor = math.exp(after.value - before.value)
-                    drifts.append(Drift(curve.name, place, look, factor))
-    return drifts
+    first = _seconds(db, campaign, of, 1)
+    return [
+        drift
+        for look in range(2, looks + 1)
+        for drift in drifts_since(first, _seconds(db, campaign, of, look), look)
+    ]
+
+
+def _seconds(
+    db: Database, campaign: Campaign, of: Prepared, look: int
+) -> dict[str, dict[int, list[float]]]:
+    """Return the seconds of a look by operation and place, one value a launch."""
+    return {
+        operation: {place: list(seconds.values()) for place, seconds in place_times}
+        for operation, place_times in read(db, campaign, of, [look]).items()
+    }
 
 
 def _ranks(
@@ -202,11 +197,7 @@ def text(of: MeasuredSuite, library: str) -> list[str]:
         for threshold in of.thresholds
     ]
     lines += [_crossing(crossover, names[0], unit) for crossover in of.crossovers]
-    lines += [
-        f"{drift.operation} at {drift.place} {unit} took {drift.factor:.2f} times as long in look "
-        f"{drift.look} as in the first one: the points that this look added are off by as much"
-        for drift in of.drifts
-    ]
+    lines += [drift.text(unit) for drift in of.drifts]
     return lines + _rank_lines(of)
 
 

@@ -6,7 +6,6 @@ stored, so that the same command goes on where it was interrupted."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from plumbline.measure.refine import (
     Threshold,
     estimate,
     proposals,
+    repeated_place,
     thresholds,
 )
 from plumbline.settings import identity
@@ -146,7 +146,7 @@ def _places(of: Prepared, asked_for: Sequence[SuitePoint]) -> list[int]:
     added = [point.place for point in asked_for]
     if asked_for[0].look == 1:
         return added
-    return [*added, min(of.first, key=lambda place: abs(math.log(max(place, 1) / added[0])))]
+    return [*added, repeated_place(of.first, added[0])]
 
 
 def _take_turns(

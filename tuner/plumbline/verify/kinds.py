@@ -104,8 +104,8 @@ def monotony_cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     ]
 
 
-# Split-robustness: f(n) ⪯ k f(n / k). A message against k pieces of it, one after the other (seed
-# 000, 4.3, names the measurement of the right side as future work).
+# Split-robustness: f(n) ⪯ k f(n / k). A message against k pieces of it, one after the other (Hunold
+# et al., Euro-Par 2016, 4.3, name the measurement of the right side as future work).
 # The right side is the variant that sends the k pieces, measured in the same launches. A function
 # of which no pieces were measured has k times a measurement in its place: every smaller measured
 # size m is a candidate, k the smallest multiple with k m ≥ n.
@@ -189,9 +189,9 @@ def multiple(part: int, size: int) -> int:
     return -(-size // part)
 
 
-# Pattern guidelines: a function against its mock-up out of other functions, at the same size (seed
-# 000, 4.3); where the guideline says so, a mock-up against the function itself. A size at which
-# only one side was planned has a cell too: it stays undecided.
+# Pattern guidelines: a function against its mock-up out of other functions, at the same size
+# (Hunold et al., Euro-Par 2016, 4.3); where the guideline says so, a mock-up against the function
+# itself. A size at which only one side was planned has a cell too: it stays undecided.
 
 
 @kind("pattern", letter="p", row="guideline")

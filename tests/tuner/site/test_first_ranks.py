@@ -1,0 +1,99 @@
+"""The A/A check of the shared ranks of a site: what it compares and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.core.cell import Target
+from plumbline.core.plan import Plan
+from plumbline.measure.comparison import Arm
+from plumbline.measure.launches import OWN_RANKS, Silent
+from plumbline.settings import campaign_file
+from plumbline.settings.campaign_file import Task
+from plumbline.site import first_ranks
+from plumbline.site.first_ranks import FirstRanks, some_cells
+from plumbline.system import machine
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Suite
+
+LAUNCHES = "SELECT id FROM run"
+
+
+def task(nprocs: int) -> Task:
+    asked = {"nprocs": nprocs, "sizes": [64, 4096], "guidelines": ["GL12"]}
+    (own,) = campaign_file.tasks(None, asked, None)
+    return own
+
+
+def test_cells_are_drawn_from_all_functions_and_sizes() -> None:
+    sizes = {f"MPI_{letter}": [1, 8, 64, 512, 4096] for letter in "ABCDEFGH"}
+    cells = some_cells(sizes | {"MPI_Barrier": [0], "MPI_Empty": []})
+    assert 6 <= len(cells) <= 15
+    assert {cell.bytes for cell in cells if cell.function == "MPI_A"} == {1, 64, 4096}
+    assert len({cell.function for cell in cells}) >= 3
+    assert some_cells({"MPI_A": [1, 2]}) == [Target("MPI_A", 1), Target("MPI_A", 2)]
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Iterator[FirstRanks]:
+    try:
+        opened = first_ranks.first_ranks(task(machine.processing_units() + 2), tmp_path)
+    except PlumblineError as error:
+        pytest.skip(str(error))
+    assert opened is not None
+    yield opened
+    opened.close()
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_first_ranks_are_compared_once(ranks: FirstRanks, tmp_path: Path) -> None:
+    """The comparison is stored. Its ratio is what the machine says; each answer has its reason."""
+    with Database.open(tmp_path / "a.db", write=True) as db:
+        largest = ranks.check(db, task(machine.processing_units() + 2), Silent())
+        assert largest.shared and largest.ratio is None and not db.rows(LAUNCHES)
+        smaller = task(machine.processing_units() + 1)
+        used = ranks.check(db, smaller, Silent())
+        launches = len(db.rows(LAUNCHES))
+        assert used.ratio is not None and launches >= 12 and used.why
+        assert used.shared == (used.why.endswith("alike within 10%"))
+        assert ranks.check(db, smaller, Silent()) == used
+        assert len(db.rows(LAUNCHES)) == launches
+
+
+@pytest.mark.mpi
+def test_ranks_that_are_not_oversubscribed_measure_for_themselves(
+    ranks: FirstRanks, tmp_path: Path
+) -> None:
+    """Libraries wait otherwise where ranks share processing units."""
+    with Database.open(tmp_path / "a.db", write=True) as db:
+        used = ranks.check(db, task(2), Silent())
+        assert not used.shared and "processing units" in used.why and not db.rows(LAUNCHES)
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_first_ranks_that_are_slower_are_not_used(
+    ranks: FirstRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every case on the shared ranks has a planted delay."""
+
+    def slowed(suite: Suite, plan: Plan) -> Arm:
+        delay = 0 if suite.stage == OWN_RANKS else 300_000
+        cases = tuple(msgspec.structs.replace(case, delay_ns=delay) for case in plan.cases)
+        return Arm(suite, msgspec.structs.replace(plan, cases=cases))
+
+    monkeypatch.setattr(first_ranks, "Arm", slowed)
+    with Database.open(tmp_path / "a.db", write=True) as db:
+        used = ranks.check(db, task(machine.processing_units() + 1), Silent())
+    assert not used.shared and used.ratio is not None and used.ratio.ratio > 1.1
+    assert str(used).startswith("its own: ")
+
+
+def test_the_answer_is_a_sentence() -> None:
+    assert str(first_ranks.RanksUsed(shared=True, why="the largest layout")) == "the largest layout"
