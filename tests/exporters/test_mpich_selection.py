@@ -77,12 +77,12 @@ def test_ranges_of_ranks_are_branches_beside_each_other(tmp_path: Path) -> None:
     for ranks in range(2, 64):
         call = {"comm_size": ranks, "avg_msg_size": 64, "is_commutative": "yes"}
         place = (ranks - 2) % 6
-        wanted = met(ALGORITHMS, "allreduce", **call)
+        expected = met(ALGORITHMS, "allreduce", **call)
         if ranks in counts:
-            wanted = "algorithm=MPIR_Allreduce_intra_recexch"
+            expected = "algorithm=MPIR_Allreduce_intra_recexch"
         elif place in (1, 2) and ranks < 59:
-            wanted = "algorithm=MPIR_Allreduce_allcomm_nb"
-        assert met(algorithms, "allreduce", **call) == wanted, ranks
+            expected = "algorithm=MPIR_Allreduce_allcomm_nb"
+        assert met(algorithms, "allreduce", **call) == expected, ranks
     branches = len(own) + len(between)
     assert len(json.dumps(algorithms)) < 2 * branches * len(json.dumps(ALGORITHMS))
 

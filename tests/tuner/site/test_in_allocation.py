@@ -61,20 +61,22 @@ def test_layouts_of_one_node_and_of_two(slurm_apart: Cluster, tmp_path: Path) ->
     words = ["campaign", "--site", file, "--db", database, "--json"]
     done = on_the_first_node(slurm_apart, *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert list(found["members"]) == ["1x2", "2x1", "2x2"] and found["missing"] == {}
+    site: dict[str, Any] = json.loads(done.stdout)
+    assert list(site["members"]) == ["1x2", "2x1", "2x2"] and site["missing"] == {}
     assert check(database) == []
     with Database.open(database) as db:
         rows = db.rows("SELECT id, nprocs, ppn FROM campaign")
     layouts = {id: (nprocs, ppn) for id, nprocs, ppn in rows}
-    wanted = {"1x2": (2, 2), "2x1": (2, 1), "2x2": (4, 2)}
-    assert {name: layouts[id] for name, id in found["members"].items()} == wanted
+    expected = {"1x2": (2, 2), "2x1": (2, 1), "2x2": (4, 2)}
+    assert {name: layouts[id] for name, id in site["members"].items()} == expected
     for run in launches(database):
         hosts = run.argv[run.argv.index("--host") + 1].split(",")
         nprocs, ppn = layouts[run.campaign]
         used = slurm_apart.nodes[: nprocs // ppn]
         assert hosts == [f"{name}:{ppn}" for name in used], run.argv
-    for rule in found["winners"]:
+    for rule in site["winners"]:
         assert any(word.startswith("measured=") for word in rule["restrictions"]), rule
+    (head,) = [Path(name) for name in site["files"] if name.endswith("plumbline.sh")]
+    assert "measured with mpirun" in head.read_text()
     again = on_the_first_node(slurm_apart, *words)
-    assert again.returncode == 0 and json.loads(again.stdout) == found, again.stderr
+    assert again.returncode == 0 and json.loads(again.stdout) == site, again.stderr

@@ -67,6 +67,14 @@ def test_the_sample_finds_no_harm(site: dict[str, Any]) -> None:
     sample = site["sample"]
     assert sample["slower"] == 0 and sample["cells"] > 0
     assert sample["low"] == 0 < sample["high"] < 1
+    assert 0 < sample["between"] < sample["cells"]
+    assert sample["removed"] <= sample["violated"] <= sample["cells"]
+
+
+def test_results_count_the_violations_of_the_layouts(site: dict[str, Any], folder: Path) -> None:
+    words = ["results", "--db", folder / "site.db", "--campaign", site["campaign"]["id"], "--json"]
+    headline = plumbline(*words).json["headline"]
+    assert headline == "violations in the campaigns of 3 layouts: 0 removed of 0"
 
 
 def test_the_profile_has_ranges_and_their_evidence(site: dict[str, Any]) -> None:

@@ -240,7 +240,7 @@ class Report(msgspec.Struct, frozen=True):
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
     repetitions: list[RepetitionsCell] = []  # counted by a stopping rule, where one was named
     factors: list[StoredEffect] = []  # measured on this machine, with this library
-    of_layouts: list[tuple[str, ViolationChange]] = []  # of a whole site, by layout
+    of_layouts: list[ViolationChange] = []  # of a whole site
 
     def tables(self) -> dict[str, list[Verdict]]:
         """Return the tables by stage; empty: there is none yet."""
@@ -254,11 +254,10 @@ class Report(msgspec.Struct, frozen=True):
         """Return the sentence about what was violated, and what is."""
         way = use(self.campaign)
         if self.of_layouts:
-            counts = [
-                f"{counts.removed} removed of {counts.before} on {layout}"
-                for layout, counts in self.of_layouts
-            ]
-            return f"violations, before the files were merged: {', '.join(counts)}"
+            removed = sum(change.removed for change in self.of_layouts)
+            before = sum(change.before for change in self.of_layouts)
+            layouts = counted(len(self.of_layouts), "layout")
+            return f"violations in the campaigns of {layouts}: {removed} removed of {before}"
         if self.after is None:
             return f"{standing(self.before, way)} so far"
         if verifies_only(self.campaign.settings):
@@ -356,9 +355,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         hours=hours,
         repetitions=repetitions.stored(db, campaign.id) if _counts(campaign) else [],
         factors=effects_of_factors(db, campaign.machine, campaign.library_fingerprint),
-        of_layouts=[
-            (layout(member), _changed(db, member)) for member in campaigns.of_site(db, campaign.id)
-        ],
+        of_layouts=[_changed(db, member) for member in campaigns.of_site(db, campaign.id)],
     )
     if not conditions:
         return report

@@ -393,9 +393,9 @@ class SiteRun:
         """Return the prover of a layout; None where the budget is used up, or no ranks can be
         started there."""
         budget = self._plan.table.budget_seconds
+        if budget is not None and self._spent_seconds() >= budget:
+            return None
         if layout not in self._provers:
-            if budget is not None and self._spent_seconds() >= budget:
-                return None
             task = self._plan.task(layout)
             try:
                 self._provers[layout] = Prover(self._db, layout, task, self._progress)
