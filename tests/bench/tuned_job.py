@@ -30,7 +30,6 @@ from tests.bench.recorder import hpcc_input
 from tests.tuner.started import environment
 
 SOURCE = Path(__file__).with_suffix(".c")
-MOST_JOBS = 12
 _SHARE = 0.6  # of the application's time, in collectives
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # Writes when the real mpirun began and ended.
@@ -58,7 +57,7 @@ class Job:
     """An application on some ranks under a plain mpirun, and as a job that tunes itself."""
 
     def __init__(self, folder: Path, ranks: int, budget: str) -> None:
-        self._folder, self._ranks, self._budget = folder, ranks, budget
+        self._folder, self._ranks, self.budget = folder, ranks, budget
         self._log, self._mpirun = folder / "log", folder / "mpirun"
         real = shutil.which("mpirun")
         self._mpirun.write_text(_MPIRUN.format(mpirun=real, log=self._log))
@@ -67,9 +66,9 @@ class Job:
     def plain(self, program: Sequence[object]) -> Run:
         return self._run([], program)
 
-    def tuned(self, program: Sequence[object], budget: str = "") -> Run:
+    def tuned(self, program: Sequence[object]) -> Run:
         database = self._folder / "plumbline.db"
-        words = ["run", "--tune", budget or self._budget, "--db", database, "--"]
+        words = ["run", "--tune", self.budget, "--db", database, "--"]
         for record in self._records():
             record.unlink()
         return self._run([sys.executable, "-m", "plumbline", *words], program)
@@ -115,16 +114,21 @@ def synthetic(folder: Path, job: Job, iterations: int) -> list[object]:
     return [program, iterations, work]
 
 
-def learnt(job: Job, program: Sequence[object], budget: str) -> Iterator[Figure]:
-    """Run jobs until nothing is unknown; yield their number, and whether they kept the budget."""
-    before = []
-    while len(before) < MOST_JOBS:
+def learnt(job: Job, program: Sequence[object], most_jobs: int) -> Iterator[Figure]:
+    """Run jobs until nothing is unknown; yield their number, and whether they kept the budget. If
+    something stays unknown, later jobs have no budget."""
+    before: list[float] = []
+    what = f"--tune {job.budget}"
+    while True:
+        if len(before) == most_jobs:
+            job.budget, what = "0s", f"{what}; something is unknown, later jobs do not measure"
+            break
         run = job.tuned(program)
         print(run.text, file=sys.stderr, flush=True)
         if "nothing is measured" in run.text:
             break
         before.append(run.before)
-    yield Figure("jobs until nothing is unknown", len(before), "jobs", f"--tune {budget}")
+    yield Figure("jobs until nothing is unknown", len(before), "jobs", what)
     yield Figure("longest wait before the application", max(before, default=0.0), "s", "of these")
 
 
@@ -168,13 +172,14 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=1000, help="of the matrix, if it is hpcc")
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--budget", default="2m")
+    parser.add_argument("--jobs", type=int, default=6, help="at most, until nothing is unknown")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         job = Job(Path(folder), asked.ranks, asked.budget)
         (Path(folder) / "hpccinf.txt").write_text(hpcc_input(asked.size, asked.ranks))
         program = asked.program or synthetic(Path(folder), job, asked.iterations)
-        for of in (learnt(job, program, asked.budget), figures(job, program, asked.pairs)):
+        for of in (learnt(job, program, asked.jobs), figures(job, program, asked.pairs)):
             for figure in of:
                 line = msgspec.json.encode(figure).decode() if asked.json else figure.line()
                 print(line, flush=True)
