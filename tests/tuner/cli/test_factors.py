@@ -76,6 +76,15 @@ def test_levels_take_turns_with_the_base_and_are_judged(
     ):
         assert part in text, part
     assert "SLOW=1" in "".join(ElementTree.parse(picture).getroot().itertext())
+    for factor, levels in (
+        ("cache", ("cache warm (base)", "cache=overwrite")),
+        ("SLOW", ("SLOW not set (base)", "SLOW=1")),
+    ):
+        of_factor = picture.with_name(f"factors-{factor}.svg")
+        assert str(of_factor) in text
+        drawn = "".join(ElementTree.parse(of_factor).getroot().itertext())
+        for words_drawn in (*levels, "8 B", "4096 B", "Density of all run times"):
+            assert words_drawn in drawn, words_drawn
     first = [suite for suite, _ in starter.launches]
     turns = [suite for suite in first if suite in ("factors-base", "factors-level1")]
     assert turns.count("factors-base") == turns.count("factors-level1") == 12

@@ -71,3 +71,24 @@ def test_all_panels_are_drawn() -> None:
     for words in ("Density of all run times", "means of 500", "Mean of each launch", "over time"):
         assert words in svg
     assert "variant 3" in svg and "variant 4" not in svg
+
+
+def test_levels_are_drawn_for_each_size_without_launches_far_away() -> None:
+    launches = [RANDOM.integers(900, 1100, 40) for _ in range(12)]
+    levels = {"warm": launches, "cold": [*launches[:11], launches[11] * 1000]}
+    specification = figures.of_levels({8: levels, 4096: levels}, "levels of cache")
+    svg = chart.drawn(specification, Path("a.svg")).decode()
+    for words in (
+        "8 B",
+        "4096 B",
+        "Medians of launches",
+        "warm",
+        "cold",
+        "means of 30",
+        "launches",
+    ):
+        assert words in svg, words
+    medians, means = (specification["hconcat"][0]["vconcat"][number] for number in (1, 2))
+    low, high = medians["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert 0.8 < low < high < 1.2
+    assert sum(row["variant"] == "cold" for row in means["data"]["values"]) == 11

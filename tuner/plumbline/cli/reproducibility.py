@@ -361,7 +361,7 @@ def _measure_factors(
 ) -> int:
     """Measure what FUNCTION and FACTORS of the `words` name. `asked`: options and keys that were
     given; a None was not. Raises UsageError for words and options that do not fit."""
-    from plumbline.results import factor_effects
+    from plumbline.results import factor_effects, factor_pictures
     from plumbline.results.compared_now import NamedSide, RegressionClaim, StartableSide
     from plumbline.results.factor_levels import Base, parse
     from plumbline.settings import campaign_file
@@ -391,11 +391,14 @@ def _measure_factors(
         program.open(write=True) as db,
     ):
         experiment = factor_effects.measure(db, side, question, bar, new=shown.new)
-    if shown.picture is not None:
-        common.draw(shown.picture, factor_effects.specification(experiment))
+        pictures = (
+            dict(factor_pictures.drawings(db, experiment, shown.picture)) if shown.picture else {}
+        )
+    for file, specification in pictures.items():
+        common.draw(file, specification)
     common.answer(program, factor_effects.document(experiment), _shown_factors(experiment, side))
-    if shown.picture is not None and not program.json:
-        click.echo(f"\n{shown.picture}")
+    if pictures and not program.json:
+        click.echo("\n" + "\n".join(map(str, pictures)))
     return 0
 
 

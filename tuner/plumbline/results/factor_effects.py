@@ -31,6 +31,7 @@ from plumbline.results.compared_now import (
 from plumbline.results.comparison_files import words_of
 from plumbline.results.factor_levels import FACTORS, Base, Level
 from plumbline.results.report import OF_FACTORS
+from plumbline.results.sample_figures import Samples
 from plumbline.settings import building, identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import paths
@@ -393,68 +394,40 @@ def _probe_with(flags: str, toolchain: Toolchain) -> Path:
     return probe
 
 
-# --- picture and document -------------------------------------------------------------------------
+def samples(
+    db: Database, experiment: FactorExperiment
+) -> dict[str, dict[int, dict[str, list[Samples]]]]:
+    """Return the run times of each launch, in nanoseconds, by factor, size in bytes and level. The
+    base comes first; sizes are in order. Raises PlumblineError where they were thrown away."""
+    first = experiment.campaigns[0]
+    bases = {kind: _times(db, first, _base_suite(kind)) for kind in (True, False)}
+    factors_by_name: dict[str, dict[int, dict[str, list[Samples]]]] = {}
+    for number, effect in enumerate(experiment.levels, 1):
+        level, row = effect.level, experiment.campaigns[number]
+        sizes = factors_by_name.setdefault(level.factor, {})
+        name_of_base = experiment.base.get(level.factor, "not set")
+        for name, times in (
+            (f"{level.factor} {name_of_base} ({BASE})", bases[level.needs_start]),
+            (level.text, _times(db, row, _suite(number))),
+        ):
+            for size, launches in sorted(times.items()):
+                sizes.setdefault(size, {}).setdefault(name, launches)
+    return factors_by_name
 
-_COLOURS = {"matters": "#b52a2c", "idle": "#1b6ca8", "undecided": "#8a8a8a", "no result": "#222222"}
 
-
-def specification(experiment: FactorExperiment) -> dict[str, Any]:
-    """Return a Vega-Lite specification: the change by each level with its interval, a panel for
-    each size."""
-    values = [
-        {
-            "level": effect.level.text,
-            "bytes": f"{line.cell.bytes} B",
-            "change": 100 * line.change,
-            "low": 100 * (line.change if line.low is None else line.low),
-            "high": 100 * (line.change if line.high is None else line.high),
-            "verdict": _verdict_of(line),
-        }
-        for effect in experiment.levels
-        for line in effect.cells
-        if line.change is not None
-    ]
-    tolerance = 100 * experiment.claim.tolerance
-    y = {
-        "field": "level",
-        "type": "nominal",
-        "sort": [effect.level.text for effect in experiment.levels],
-        "title": None,
-    }
-    x = {"field": "low", "type": "quantitative", "title": "change of the run time (%)"}
-    colour = {
-        "field": "verdict",
-        "type": "nominal",
-        "scale": {"domain": list(_COLOURS)[:3], "range": list(_COLOURS.values())[:3]},
-        "legend": {"title": None, "orient": "top"},
-    }
-    band = {
-        "mark": {"type": "rect", "color": "#edf0f3"},
-        "encoding": {"x": {"datum": -tolerance}, "x2": {"datum": tolerance}},
-    }
-    rule = {
-        "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {"x": x, "x2": {"field": "high"}, "y": y, "color": colour},
-    }
-    point = {
-        "mark": {"type": "point", "filled": True, "size": 60},
-        "encoding": {"x": x | {"field": "change"}, "y": y, "color": colour},
-    }
-    sizes = list(dict.fromkeys(value["bytes"] for value in values))
+def _times(db: Database, row: str, first: Suite) -> dict[int, list[Samples]]:
+    looks_of = [name for name, suite in runs.suites(db, row).items() if suite.at(1) == first]
     return {
-        "title": {
-            "text": f"{experiment.function} on {experiment.nprocs} ranks: effects of factors",
-            "subtitle": f"against the base, with intervals; shaded: below {tolerance:g} %",
-            "anchor": "start",
-        },
-        "data": {"values": values},
-        "facet": {"column": {"field": "bytes", "type": "nominal", "title": None, "sort": sizes}},
-        "spec": {"width": 220, "layer": [band, rule, point]},
-        "config": {"background": "white", "font": "sans-serif"},
+        sample.case.bytes: [ns for ns in sample.ns if len(ns)]
+        for sample in runs.launch_samples(db, row, looks_of)
+        if any(map(len, sample.ns))
     }
 
 
-def _verdict_of(line: Regression) -> LevelVerdict:
+# --- document -------------------------------------------------------------------------------------
+
+
+def verdict_of(line: Regression) -> LevelVerdict:
     return next((name for name, words in _OF_CELLS if line.verdict in words), "idle")
 
 
@@ -471,7 +444,7 @@ def document(experiment: FactorExperiment) -> dict[str, Any]:
             "ranks": "own" if effect.level.needs_start else "shared",
             "text": effect.text,
             "cells": [
-                {"bytes": line.cell.bytes, "verdict": _verdict_of(line)}
+                {"bytes": line.cell.bytes, "verdict": verdict_of(line)}
                 | {
                     name: msgspec.to_builtins(getattr(line, name))
                     for name in ("change", "low", "high", "pairs", "look")

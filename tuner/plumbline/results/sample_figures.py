@@ -1,6 +1,7 @@
-"""Figures 1 to 4 of Hunold and Carpen-Amarie (TPDS 2016) for the samples of one cell: the density
-of run times, sample means against a normal distribution, the mean of each launch, the course over
-time. Pure: samples in, a Vega-Lite specification out."""
+"""Figures 1 to 8 of Hunold and Carpen-Amarie (TPDS 2016) for samples: the density of run times,
+sample means against a normal distribution, the mean of each launch, the course over time for one
+cell; and these with the medians of launches for the levels of a factor. Pure: samples in, a
+Vega-Lite specification out."""
 
 from __future__ import annotations
 
@@ -24,8 +25,15 @@ _GRID = 200
 _SHOWN = 0.99  # the share of the samples within the axis of the density
 _REACH = 10  # interquartile ranges
 _SEED = 1
-_COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#b0508c")  # Okabe and Ito's, on white
+MOST_LEVELS = 8
+# Okabe and Ito's, on white.
+_COLOURS = (
+    *("#0072b2", "#d55e00", "#007a5a", "#b0508c"),
+    *("#222222", "#e69f00", "#56b4e9", "#8a8a8a"),
+)
 _WIDTH, _HEIGHT = 560, 170
+_LEVELS_WIDTH = 430  # of panels beside each other
+_BESIDE = 0.1  # launches, from one variant to the next
 
 Samples = NDArray[np.int64]
 Row = dict[str, Any]
@@ -35,23 +43,43 @@ def specification(launches: Mapping[str, Sequence[Samples]], title: str) -> dict
     """Return four panels below each other. `launches`: nanoseconds by variant, an array for each
     launch in the order of measurement. The first variant alone has the second and fourth panel; of
     the others the first MOST_VARIANTS - 1 are shown."""
-    shown = {name: launches[name] for name in list(launches)[:MOST_VARIANTS]}
-    first = next(iter(shown))
-    names = list(shown)
+    shown = dict(list(launches.items())[:MOST_VARIANTS])
+    first = dict(list(shown.items())[:1])
+    panels = [
+        _density_panel(shown),
+        _means_panel(first),
+        _launches_panel(shown),
+        _course_panel(first),
+    ]
+    return _framed(title) | {"vconcat": panels}
+
+
+def of_levels(sizes: Mapping[int, Mapping[str, Sequence[Samples]]], title: str) -> dict[str, Any]:
+    """Return five panels below each other for each size in bytes: those of `specification` and
+    the medians of launches, with all levels in each panel, of which the first MOST_LEVELS are
+    shown. `sizes`: nanoseconds by size and level, an array for each launch."""
+    columns = []
+    for size, launches in sizes.items():
+        shown = dict(list(launches.items())[:MOST_LEVELS])
+        panels = [
+            _density_panel(shown),
+            _medians_panel(shown),
+            _launches_panel(shown),
+            _means_panel(shown),
+            _course_panel(shown),
+        ]
+        heading = {"text": f"{size} B", "anchor": "start", "fontSize": 12}
+        narrow = [panel | {"width": _LEVELS_WIDTH} for panel in panels]
+        resolve = {"scale": {"strokeDash": "independent"}}
+        columns.append({"title": heading, "vconcat": narrow, "resolve": resolve})
+    return _framed(title) | {"hconcat": columns}
+
+
+def _framed(title: str) -> dict[str, Any]:
     return {
         "title": {"text": title, "anchor": "start", "fontSize": 12},
-        "vconcat": [
-            _density_panel(shown),
-            _means_panel(first, shown[first]),
-            _launches_panel(shown),
-            _course_panel(first, shown[first]),
-        ],
-        "resolve": {"scale": {"color": "independent"}},
-        "config": {
-            "background": "white",
-            "font": "sans-serif",
-            "range": {"category": list(_COLOURS[: max(2, len(names))])},
-        },
+        "resolve": {"scale": {"color": "independent", "strokeDash": "independent"}},
+        "config": {"background": "white", "font": "sans-serif"},
     }
 
 
@@ -68,7 +96,7 @@ def density(samples: Sequence[float]) -> list[tuple[float, float]]:
     spread = min(deviation, float(third - first) / 1.34)
     spread = spread or deviation or 0.01 * max(float(values[0]), 1e-9)
     width = 0.9 * spread * len(values) ** -0.2
-    places = np.linspace(low - 3 * width, high + 3 * width, _GRID)
+    places = np.linspace(max(0.0, low - 3 * width), high + 3 * width, _GRID)
     below = np.searchsorted(values, places[:, None] + 4 * width * np.array([-1, 1]))
     heights = [
         float(np.exp(-0.5 * ((values[start:end] - place) / width) ** 2).sum())
@@ -126,37 +154,70 @@ def _density_panel(shown: Mapping[str, Sequence[Samples]]) -> dict[str, Any]:
         "y": _axis("density", "density"),
         "color": _colour("variant", list(shown)),
     }
-    return _panel("Density of all run times; outliers lie beyond the axis", rows, "line", encoding)
+    means = [
+        {"variant": name, "us": mean_of_launch(np.concatenate(list(launches)))[0] / 1e3}
+        for name, launches in shown.items()
+    ]
+    at_mean = {
+        "data": {"values": means},
+        "mark": {"type": "rule", "strokeDash": [5, 4]},
+        "encoding": {name: encoding[name] for name in ("x", "color")},
+    }
+    title = "Density of all run times; outliers lie beyond the axis. Dashed: means without them"
+    panel = _panel(title, rows, "line", encoding)
+    return panel | {"layer": [*panel["layer"], at_mean]}
 
 
-def _means_panel(name: str, launches: Sequence[Samples]) -> dict[str, Any]:
-    joined = np.concatenate(list(launches)).tolist()
+def _means_panel(shown: Mapping[str, Sequence[Samples]]) -> dict[str, Any]:
+    sizes = [f"means of {size}" for size in SAMPLE_SIZES]
     rows = [
-        {"samples": f"means of {size}", "normal": normal, "mean": mean}
-        for size in SAMPLE_SIZES
-        for normal, mean in sample_means(joined, size)
+        {"variant": name, "samples": of, "normal": normal, "mean": mean}
+        for name, launches in shown.items()
+        for of, size in zip(sizes, SAMPLE_SIZES, strict=True)
+        for normal, mean in sample_means(np.concatenate(list(launches)).tolist(), size)
     ]
     encoding = {
-        "x": _axis("normal", "quantiles of a normal distribution", zero=False),
+        "x": _axis("normal", "quantiles of a normal distribution", zero=False)
+        | {"axis": {"tickCount": 6}},
         "y": _axis("mean", "quantiles of means", zero=False),
-        "color": _colour("samples", [f"means of {size}" for size in SAMPLE_SIZES]),
+        **_told_apart("samples", sizes, list(shown)),
     }
     line = {"mark": {"type": "line", "color": "#8a8a8a"}, "data": {"values": _DIAGONAL}}
     line["encoding"] = {key: encoding[key] for key in ("x", "y")}
-    title = f"{DRAWN_SAMPLES} means of samples of {name}, against a normal distribution"
-    panel = _panel(title, rows, "point", encoding)
+    of = f" of {next(iter(shown))}" if len(shown) == 1 else ""
+    title = f"{DRAWN_SAMPLES} means of samples{of}, against a normal distribution"
+    panel = _panel(title, rows, "point" if len(shown) == 1 else "line", encoding)
     return panel | {"layer": [line, *panel["layer"]]}
+
+
+def _told_apart(field: str, words: list[str], variants: list[str]) -> dict[str, Any]:
+    """Return the encoding of two `words`: by colours for one variant, else by dashes beside the
+    variants' colours."""
+    if len(variants) == 1:
+        return {"color": _colour(field, words)}
+    scale = {"domain": words, "range": [[3, 3], [1, 0]]}
+    legend = {"title": None, "orient": "top", "symbolType": "stroke"}
+    dashes = {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+    return {"color": _colour("variant", variants), "strokeDash": dashes}
 
 
 _DIAGONAL = [{"normal": end, "mean": end} for end in (-3, 3)]
 
 
 def _launches_panel(shown: Mapping[str, Sequence[Samples]]) -> dict[str, Any]:
-    rows = []
-    for name, launches in shown.items():
+    rows: list[Row] = []
+    for place, (name, launches) in enumerate(shown.items()):
+        beside = _BESIDE * (place - (len(shown) - 1) / 2)
         for number, samples in enumerate(launches, 1):
             mean, low, high = (value / 1e3 for value in mean_of_launch(samples))
-            rows.append({"variant": name, "launch": number, "mean": mean, "low": low, "high": high})
+            about: Row = {"variant": name, "launch": number + beside}
+            rows.append(about | {"mean": mean, "low": low, "high": high})
+    low, high = _reach(rows, "mean")
+    rows = [
+        row | {"low": max(low, row["low"]), "high": min(high, row["high"])}
+        for row in rows
+        if low <= row["mean"] <= high
+    ]
     encoding = {
         "x": _axis("launch", "launch", zero=False) | {"axis": {"tickMinStep": 1, "format": "d"}},
         "y": _axis("mean", "mean, µs", zero=False),
@@ -169,18 +230,54 @@ def _launches_panel(shown: Mapping[str, Sequence[Samples]]) -> dict[str, Any]:
     return panel | {"layer": [bars, *panel["layer"]]}
 
 
-def _course_panel(name: str, launches: Sequence[Samples]) -> dict[str, Any]:
+def _reach(rows: Sequence[Row], field: str) -> tuple[float, float]:
+    """Return what is shown of an axis: ten interquartile ranges beyond the quartiles of each
+    variant, where there are values."""
+    by_variant: dict[str, list[float]] = {}
+    for row in rows:
+        by_variant.setdefault(row["variant"], []).append(row[field])
+    shown: list[float] = []
+    for values in by_variant.values():
+        first, third = np.quantile(values, [0.25, 0.75])
+        reach = _REACH * ((third - first) or 0.1 * first)
+        shown += [value for value in values if first - reach <= value <= third + reach]
+    low, high = min(shown), max(shown)
+    return float(low - 0.1 * (high - low)), float(high + 0.1 * (high - low))
+
+
+def _course_panel(shown: Mapping[str, Sequence[Samples]]) -> dict[str, Any]:
     rows = [
-        {"of": word, "repetition": end, "us": value / 1e3}
+        {"variant": name, "of": word, "at": end / unit, "us": value / 1e3}
+        for name, launches in shown.items()
+        for unit in [sum(map(len, launches)) / len(launches) if len(shown) > 1 else 1]
         for end, mean, median in course(launches)
         for word, value in (("mean", mean), ("median", median))
     ]
     encoding = {
-        "x": _axis("repetition", "repetitions, launch after launch", zero=False),
+        "x": _axis("at", "repetitions" if len(shown) == 1 else "launches", zero=False),
         "y": _axis("us", "run time, µs", zero=False),
-        "color": _colour("of", ["mean", "median"]),
+        **_told_apart("of", ["mean", "median"], list(shown)),
     }
-    return _panel(f"Mean and median of {name} over time, in bins", rows, "line", encoding)
+    of = f" of {next(iter(shown))}" if len(shown) == 1 else ""
+    return _panel(f"Mean and median{of} over time, in bins", rows, "line", encoding)
+
+
+def _medians_panel(shown: Mapping[str, Sequence[Samples]]) -> dict[str, Any]:
+    rows = [
+        {"variant": name, "us": float(np.median(samples)) / 1e3}
+        for name, launches in shown.items()
+        for samples in launches
+    ]
+    names = list(shown)
+    low, high = _reach(rows, "us")
+    scale = {"domain": [low, high], "zero": False}
+    encoding = {
+        "y": {"field": "variant", "type": "nominal", "sort": names, "axis": None},
+        "x": _axis("us", "median of a launch, µs") | {"scale": scale},
+        "color": _colour("variant", names),
+    }
+    title = "Medians of launches: quartiles, whiskers of 1.5 of their range, and others"
+    return _panel(title, rows, "boxplot", encoding)
 
 
 def _panel(
@@ -189,6 +286,7 @@ def _panel(
     styles: dict[str, Any] = {
         "point": {"filled": True, "size": 18},
         "line": {"strokeWidth": 1.5},
+        "boxplot": {"extent": 1.5, "size": 14, "clip": True, "median": {"color": "white"}},
     }
     return {
         "title": {"text": title, "anchor": "start", "frame": "group", "fontSize": 11},
