@@ -231,7 +231,8 @@ def ratios_in_turn(
     logs_of = {
         cell: [
             math.log(tuned_seconds / plain_seconds)
-            for tuned_seconds, plain_seconds in zip(ours[cell], theirs[cell], strict=True)
+            # A launch of one arm that failed, or was interrupted, leaves it shorter.
+            for tuned_seconds, plain_seconds in zip(ours[cell], theirs[cell], strict=False)
         ]
         for cell in there
         if cell in ours and len(ours[cell]) >= whole

@@ -16,6 +16,7 @@ from plumbline.core.winner import holds
 from plumbline.pages import curve, plot
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import putting_in_use
+from plumbline.results.report import effects_of_factors
 from plumbline_db import campaigns, cost, machines, points, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, fixed, use
@@ -82,6 +83,7 @@ def page(visit: Visit) -> Response:
         searches=searches.all_searches(db, campaign.id),
         exports=_folders(campaigns.exports(db, campaign.id)),
         events=campaigns.events(db, campaign.id),
+        factors=effects_of_factors(db, campaign.machine, campaign.library_fingerprint),
         described=_described(db, campaign.id),
         suites=_suites(runs.suites(db, campaign.id), launched),
         failed=[launch for launch in launched if launch.failure is not None],

@@ -1,5 +1,6 @@
-"""The effects of experimental factors on one function (seed 002, section 4): launches of the base
-and of each level take turns in shuffled order. A turn is the replicate, because ranks that are
+"""The effects of experimental factors on one function (Hunold and
+Carpen-Amarie, TPDS 2016, section 4): launches of the base and of each level take turns in shuffled
+order. A turn is the replicate, because ranks that are
 started again differ: levels that need no start visit ranks that are started once a turn, as a
 launch of the base does; the others start ranks of their own, as another launch of the base does.
 Each level is a row of the database, as `compare --measure` has one for each side, so that other

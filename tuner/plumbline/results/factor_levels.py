@@ -1,6 +1,6 @@
-"""Experimental factors and their levels: what a level changes in the launches of a plan (seed 002,
-section 4). One table of factors; a factor that the table does not have is a variable, or a knob of
-the library. Measures nothing."""
+"""Experimental factors and their levels: what a level changes in the launches of a plan (Hunold and
+Carpen-Amarie, TPDS 2016, section 4). One table of factors; a factor that the table does not have is
+a variable, or a knob of the library. Measures nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Pictures of what factors change: the effects of all levels, and for each factor the run times of
-its levels (figures 1 to 8 of seed 002). Pure: an experiment in, Vega-Lite specifications out."""
+its levels (figures 1 to 8 of TPDS 2016). Pure: an experiment in, Vega-Lite specifications out."""
 
 from __future__ import annotations
 
