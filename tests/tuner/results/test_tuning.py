@@ -173,6 +173,19 @@ def test_a_budget_that_is_used_up(site: Site) -> None:
         assert any(text in job.stderr for text in words), job.stderr
 
 
+def test_calls_that_budgets_do_not_decide_are_left_to_the_library(site: Site) -> None:
+    site.has_profile()
+    for _ in range(12):
+        job = site.job("6s", "5")
+        assert job.returncode == 5 and "the application ran" in job.stdout, job.stderr
+        if "nothing is measured" in job.stderr:
+            break
+    assert "nothing is measured" in job.stderr
+    before = site.launches()
+    site.job("6s")
+    assert site.launches() == before
+
+
 def test_a_command_that_is_not_understood(site: Site, tmp_path: Path) -> None:
     script = tmp_path / "launch"
     script.write_text("#!/bin/sh\necho the application ran\nexit 9\n")

@@ -41,6 +41,7 @@ _KEPT_SHARE = 0.25
 # Of a budget, for a call: with two ranks on two cores a campaign for two calls takes 11 s.
 _SECONDS_A_CALL = 10.0
 _LEAST_SECONDS = 4.0  # a campaign that has less time finds nothing
+_MOST_BUDGETS = 2  # that are spent on a call: a campaign that takes longer measures it no more
 # The share of the campaign's time that its launches may take; the other part is starts and looks.
 _IN_LAUNCHES = 0.7
 _CONTROLLED_SHARE = "0.02"  # of replaced calls, which the library answers itself
@@ -287,7 +288,13 @@ class _Job:
     def tuned(self, profile: Application, known: Knowledge, deadline: float) -> Knowledge:
         """Measure what is unknown and worth it, a portion after the other, as long as time is left.
         Return what is known then."""
-        calls = known.lacking(profile, self.place)
+        lacking = known.lacking(profile, self.place)
+        calls = self._not_given_up(profile, lacking)
+        if len(calls) < len(lacking):
+            self._tell(
+                f"{self.name}: {counted(len(lacking) - len(calls), 'kind')} of calls left to the "
+                f"library: {_MOST_BUDGETS} budgets, or a whole campaign, did not decide"
+            )
         if not calls:
             self._tell(f"{self.name}: every call that matters is known; nothing is measured")
         finished = "none yet"
@@ -299,11 +306,29 @@ class _Job:
                 self._tell(f"not measured: {error}")
                 finished = ""
             known = self.knowledge()
-            calls = known.lacking(profile, self.place)
+            calls = self._not_given_up(profile, known.lacking(profile, self.place))
             if finished and not any(each in calls for each in measured):
                 # A campaign that a later job continues is left out: it is imported once.
                 _put_into_spool(self._own, finished, self._tell)
         return known
+
+    def _not_given_up(self, profile: Application, lacking: Sequence[Calls]) -> list[Calls]:
+        """Return the calls without those that are measured no more until results are old: of a
+        campaign that has taken the budgets of several jobs, or that was for one kind of calls and
+        has ended."""
+        if not self._own.exists():
+            return list(lacking)
+        given_up: list[Calls] = []
+        most_seconds = _MOST_BUDGETS * _IN_LAUNCHES * self._request.seconds
+        with self._telling("nothing is given up"), Database.open(self._own) as db:
+            for campaign, own in self._campaigns_of(db, profile):
+                if campaign.state == "finished":
+                    is_over = len(own.calls) == 1
+                else:
+                    is_over = cost.cost(db, campaign.id).seconds >= most_seconds
+                if is_over and not self._is_old(campaign):
+                    given_up += own.calls
+        return [each for each in lacking if each not in given_up]
 
     def _measure(
         self, profile: Application, calls: Sequence[Calls], deadline: float
@@ -373,7 +398,7 @@ class _Job:
         return [sys.executable, "-m", "plumbline", "campaign", *words]
 
     def _is_old(self, earlier: Campaign) -> bool:
-        finished = datetime.datetime.fromisoformat(earlier.finished)
+        finished = datetime.datetime.fromisoformat(earlier.finished or earlier.started)
         return datetime.datetime.now(datetime.UTC) - finished >= place_knowledge.STALE
 
     def _outcome(
