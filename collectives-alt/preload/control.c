@@ -364,8 +364,9 @@ static void sum_up(int rule, double *sums)
         return;
     const double middle = ledger->middles / (ledger->blocks[0] + ledger->blocks[1]);
     sums[KNOWN] = 1;
-    sums[REPLACED_NS] = middle + ledger->sum[0] / ledger->blocks[0];
-    sums[LIBRARY_NS] = middle + ledger->sum[1] / ledger->blocks[1];
+    /* Of few blocks, whose middles differ, an estimate may lie below. */
+    sums[REPLACED_NS] = fmax(middle + ledger->sum[0] / ledger->blocks[0], 0);
+    sums[LIBRARY_NS] = fmax(middle + ledger->sum[1] / ledger->blocks[1], 0);
     sums[SAVING] = -1e-9 * replaced * longer;
     sums[WIDTH] = 1e-9 * replaced * half;
 }

@@ -147,8 +147,11 @@ def test_communicators_that_live_shortly_add_up(build: Build, tmp_path: Path) ->
 def test_threads_compare_calls_at_the_same_time(build: Build, tmp_path: Path) -> None:
     run = Compared(build, tmp_path, "threads", 200, share="0.5", library=100 * MICROSECONDS)
     assert len(run.parts) == 2
-    assert run.rule.controlled == sum(library for _, library, _ in run.parts)
-    assert run.rule.replaced == 400 - run.rule.controlled
+    library_calls = sum(library for _, library, _ in run.parts)
+    assert run.rule.replaced == 400 - library_calls
+    # Where threads wait for processors, the rule may be found slower; later calls are no control.
+    if run.rule.switched_off_at is None:
+        assert run.rule.controlled == library_calls
 
 
 @pytest.mark.parametrize("share", ["0", "0.51", "-0.1", "2e-2", "0,02", ".5", "0.", "nan", "1 %"])

@@ -201,7 +201,7 @@ class SimulatedStarter(Starter):
     def start_by_choice(self) -> None:
         """A simulated library chooses nothing."""
 
-    def keeping_ranks(self) -> AbstractContextManager[None]:
+    def keeping_ranks(self, shared: object = None) -> AbstractContextManager[None]:
         """A simulated library has no ranks."""
         return contextlib.nullcontext()
 
