@@ -191,7 +191,7 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_whole_site_has_one_job(commands: Path, tmp_path: Path) -> None:
-    """It has room for all layouts, and is another job than that of a campaign of the largest."""
+    """Check that the job has room for all layouts, and is not that of the largest campaign."""
     words = ["-n", "8", "--submit", "slurm,queue=long"]
     plain = plumbline(*typed(tmp_path, *words))
     file = tmp_path / "site.toml"

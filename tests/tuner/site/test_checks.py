@@ -1,4 +1,4 @@
-"""What the checks of a site say of guidelines: pure parts."""
+"""Tests of what the checks of a site conclude about guidelines, without ranks."""
 
 from __future__ import annotations
 

@@ -82,9 +82,9 @@ class MemberVisit(msgspec.Struct, frozen=True):
 
 
 class ReadAtStart(msgspec.Struct, frozen=True):
-    """What the processes of a member read: `key` is a digest of what they read once. `profile`: the
-    path of the profile of the preload library, and the digest of its text; "" where there is
-    none."""
+    """The input of the processes of a member: `key` is a digest of what they read once; `profile`
+    is the path of the profile of the preload library, and `digest` that of its text ("" where there
+    is none)."""
 
     key: str
     profile: str = ""
