@@ -76,7 +76,8 @@ class CampaignLoop:
         }
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
-        plan = msgspec.structs.replace(tables.plan(settings, []), knobs=toolchain.space.switch)
+        plan = tables.until_sure(settings, [])
+        plan = msgspec.structs.replace(plan, knobs=toolchain.space.switch)
         self._site = site_rules.find(toolchain, settings)
         space = toolchain.space if self._site is None else site_rules.over(toolchain.space)
         self._searched_under = space.hot_environment

@@ -44,6 +44,7 @@ from plumbline_db.records import Event, Failure, Run, Suite
 # stay alive, so that most launches do not start any.
 _STARTS_OF_TABLES = 4
 STARTS = 2
+_EXPLORES = frozenset(("search",))  # kinds of launches that judge no table
 # A block of a case costs some 27 us beside its calls, and blocks tell no more than samples do:
 # first so many times the samples of a block that were asked for, then so many times the blocks.
 MOST_REPS = 16
@@ -81,19 +82,22 @@ class Filling:
 
     def filled(self, kind: str, plan: Plan) -> Plan:
         """`plan` with as many samples as can be taken in the time of STARTS starts: first more of
-        them in a block, then more blocks; never fewer than it has. Where cases end by `precision`,
-        it is no finer than launches are alike."""
+        them in a block, then more blocks; never fewer than it has."""
         usual = self._seconds(kind, plan)
-        if plan.precision:
-            precise = max(plan.precision, self._spread / 2)
-            plan = msgspec.structs.replace(plan, precision=precise)
+        plan = self.no_surer(plan)
         if self._start_seconds is None or not usual:
             return plan
-        starts = _STARTS_OF_TABLES if plan.precision else STARTS
+        judges = bool(plan.precision) and kind not in _EXPLORES
+        starts = _STARTS_OF_TABLES if judges else STARTS
         times = max(1.0, starts * self._start_seconds / usual)
         reps = int(plan.reps * min(times, MOST_REPS))
         blocks = int(plan.blocks * min(times * plan.reps / reps, MOST_BLOCKS))
         return msgspec.structs.replace(plan, reps=reps, blocks=blocks)
+
+    def no_surer(self, plan: Plan) -> Plan:
+        """`plan` with a `precision` that is no finer than launches are alike, where it has one."""
+        precise = max(plan.precision, self._spread / 2) if plan.precision else 0.0
+        return msgspec.structs.replace(plan, precision=precise)
 
     def _seconds(self, kind: str, plan: Plan) -> float:
         """Return what measuring takes if each case takes all blocks; 0: nothing is known. A case
@@ -225,6 +229,10 @@ class LaunchStore:
         if counted or self.starter.family.simulates:
             return plan
         return self._filling.filled(_kind(suite), plan)
+
+    def no_surer(self, plan: Plan) -> Plan:
+        """`plan` whose cases end once they are as sure as launches of this campaign are alike."""
+        return self._filling.no_surer(plan)
 
     def differ(self, spread: float) -> None:
         """Launches of this campaign differ by that much: so sure a case need be in one of them."""

@@ -118,8 +118,11 @@ class Evidence:
         self._leads: dict[tuple[Key, Key], Lead | None] = {}  # that were asked for since the last
         self._disturbed: set[int] = set()  # launches
 
-    def add(self, found: Iterable[LaunchSamples], blocks: int, *, disturbed: bool = False) -> None:
-        """Samples of launches that took so many blocks; `disturbed`: beside other work."""
+    def add(
+        self, found: Iterable[LaunchSamples], blocks: int, reps: int = 1, *, disturbed: bool = False
+    ) -> None:
+        """Samples of launches that took so many blocks at most, with at least so many samples in a
+        block; `disturbed`: beside other work."""
         for samples in found:
             case = samples.case
             if case.config == "plain" or case.variant == "library" or case.ranks:
@@ -129,7 +132,7 @@ class Evidence:
             self._there.setdefault(target, {})[candidate] = None
             times = self._blocks.setdefault((target, candidate), {})
             for run, ns in zip(samples.runs, samples.ns, strict=True):
-                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
+                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, -(-len(ns) // reps)))
                 times[run] = tuple(statistics.median(part.tolist()) for part in parts)
             self._forget()
             self._disturbed |= set(samples.runs) if disturbed else set()
@@ -289,16 +292,10 @@ class Evidence:
         rest: list[float] = []
         blocks = 0
         for run, log in logs.items():
-            if (
-                run in own_blocks
-                and run in rival_blocks
-                and len(own_blocks[run]) == len(rival_blocks[run]) > 1
-            ):
-                rest += [
-                    abs(a - b - log)
-                    for a, b in zip(own_blocks[run], rival_blocks[run], strict=True)
-                ]
-                blocks += len(own_blocks[run])
+            pairs = list(zip(own_blocks.get(run, ()), rival_blocks.get(run, ()), strict=False))
+            if len(pairs) > 1:
+                rest += [abs(a - b - log) for a, b in pairs]
+                blocks += len(pairs)
         if not blocks:
             return 0.0
         per_launch = blocks / len(logs)
