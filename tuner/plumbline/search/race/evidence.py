@@ -37,6 +37,8 @@ _ODD = 0.1
 _WEIGHT = 4
 # A cold candidate is compared across launches.
 COLD = 2.0
+# A case that is sure ends after at least so many blocks (probes/nrep/block_medians.c).
+_LEAST_BLOCKS = 5
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
 _MEDIAN = math.pi / 2  # variance of a median over that of a mean
 
@@ -327,9 +329,10 @@ def _first_of(
 
 
 def _difference(own_blocks: Blocks, rival_blocks: Blocks) -> float:
-    """Paired by block; where blocks are missing, median by median."""
-    if len(own_blocks) == len(rival_blocks):
-        return statistics.median([a - b for a, b in zip(own_blocks, rival_blocks, strict=True)])
+    """Paired by block, as far as both go on; where blocks are missing, median by median."""
+    fewer = min(len(own_blocks), len(rival_blocks))
+    if len(own_blocks) == len(rival_blocks) or fewer >= _LEAST_BLOCKS:
+        return statistics.median([a - b for a, b in zip(own_blocks, rival_blocks, strict=False)])
     return statistics.median(own_blocks) - statistics.median(rival_blocks)
 
 
