@@ -27,7 +27,7 @@ from plumbline.results.profiling import ProfiledRun
 from plumbline.settings import campaign_file, identity, ranks_asked, site_rules
 from plumbline.settings.ranks_asked import Start
 from plumbline.settings.toolchain import find_toolchain
-from plumbline.system import paths, process, version
+from plumbline.system import answers, paths, process, version
 from plumbline.system.words import counted
 from plumbline_db import campaigns, cost, lock, scratch, spool, user_files
 from plumbline_db.connection import Database
@@ -77,6 +77,11 @@ class PreparedStart(msgspec.Struct, frozen=True):
 def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
     """Measure what is unknown and worth it, and put winners in force. Raises PlumblineError where
     the command or its library is not understood."""
+    with answers.remembered(_folder_of_jobs(request.database) / "answers"):
+        return _prepared(request, tell)
+
+
+def _prepared(request: TunedCommand, tell: Tell) -> PreparedStart:
     deadline = time.monotonic() + request.seconds
     start = ranks_asked.of(request.application, os.environ, request.binary)
     job = _Job(request, start, tell)
@@ -193,6 +198,13 @@ def _state_folder(database: Path) -> Path:
     raise PlumblineError(f"{paths.state_folder()} cannot be written: set XDG_STATE_HOME")
 
 
+def _folder_of_jobs(database: Path) -> Path:
+    """Return the folder of profiles, files and answers beside the database of jobs."""
+    folder = _state_folder(database) / "applications"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 class _Job:
     """One job: its place, its application's profile, and the databases that know about them."""
 
@@ -206,9 +218,11 @@ class _Job:
             raise PlumblineError("the command names hosts of its own (docs/application.md)")
         self._request, self._start, self._tell = request, start, tell
         (task,) = campaign_file.tasks(None, {"nprocs": start.ranks}, request.mpi_prefix)
-        folder = _state_folder(request.database)
-        self._own = folder / request.database.name
-        toolchain = find_toolchain(request.mpi_prefix, settings=task.settings, beside=folder)
+        self._folder = _folder_of_jobs(request.database)
+        self._own = self._folder.parent / request.database.name
+        toolchain = find_toolchain(
+            request.mpi_prefix, settings=task.settings, beside=self._own.parent
+        )
         _, installation = profiling.library_of(request.binary, request.mpi_prefix)
         if installation.library.fingerprint != toolchain.installation.library.fingerprint:
             raise PlumblineError(
@@ -221,8 +235,6 @@ class _Job:
         ranks = settings.ranks
         program = _NAME.sub("_", Path(request.application[len(start.launcher)]).name)
         self.name = f"{program}-{ranks.node_count}x{ranks.ppn}"
-        self._folder = folder / "applications"
-        self._folder.mkdir(exist_ok=True)
         self.profile_file = self._folder / f"{self.name}.json"
 
     def profile(self) -> Application | None:
@@ -273,7 +285,7 @@ class _Job:
             environment = in_force.environment(files)
             shown = in_force.unproven(self._start)
             if self._request.proves:
-                shown = in_force.shown(files, environment, self._start, self._own.parent)
+                shown = in_force.shown_lately(files, environment, self._start, self._own.parent)
         except PlumblineError as error:
             self._tell(f"no winners are in force: {error}")
             return usual
