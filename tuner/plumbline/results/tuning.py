@@ -357,17 +357,21 @@ class _Job:
         if holder is not None:
             self._tell(f"not measured: {self._own} is being written by {holder.named}")
             return "", []
-        reduced, earlier = self._portion(profile, calls)
+        reduced, earlier = self._portion(profile, applications.alike(calls))
+        way = applications.way(reduced.calls)
         share = sum(each.work_seconds for each in reduced.calls) / (profile.seconds or 1.0)
         self._tell(
             f"{self.name}: measuring {counted(len(reduced.calls), 'kind')} of calls, {share:.1%} "
             f"of its time, for at most {seconds:.0f} s"
+            + "".join(f", {key} {value}" for key, value in way.items())
         )
         begun = time.monotonic()
         with scratch.folder(self._folder) as folder:
             file = folder / "calls.json"
             applications.write(file, reduced)
             words = self._campaign(file, earlier, _IN_LAUNCHES * seconds)
+            for key, value in way.items():
+                words += ["--type", value] if key == "type" else ["--set", f"{key}={value}"]
             ended = process.run(words, timeout_seconds=seconds, cap_bytes=1 << 16)
         finished, what = self._outcome(ended, reduced, time.monotonic() - begun)
         self._tell(what)
