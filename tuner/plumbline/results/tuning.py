@@ -41,6 +41,7 @@ _KEPT_SHARE = 0.25
 # Of a budget, for a call: with two ranks on two cores a campaign for two calls takes 11 s.
 _SECONDS_A_CALL = 10.0
 _LEAST_SECONDS = 4.0  # a campaign that has less time finds nothing
+_LEAST_BUDGET = 6  # seconds of --tune with which a campaign has so much
 _MOST_BUDGETS = 2  # that are spent on a call: a campaign that takes longer measures it no more
 # The share of the campaign's time that its launches may take; the other part is starts and looks.
 _IN_LAUNCHES = 0.7
@@ -351,11 +352,15 @@ class _Job:
         seconds = deadline - time.monotonic()
         seconds -= min(_KEPT_SECONDS, _KEPT_SHARE * self._request.seconds)
         if seconds < _LEAST_SECONDS:
-            self._tell(f"{counted(len(calls), 'kind')} of calls not measured: the time is up")
+            enough = self._request.seconds >= _LEAST_BUDGET
+            next_step = "the next job goes on" if enough else f"--tune {_LEAST_BUDGET}s measures"
+            kinds = counted(len(calls), "kind")
+            self._tell(f"{kinds} of calls not measured: the time is up; {next_step}")
             return "", []
         holder = lock.writer(self._own)
         if holder is not None:
-            self._tell(f"not measured: {self._own} is being written by {holder.named}")
+            by = f"{self._own} is being written by {holder.named}"
+            self._tell(f"not measured: {by}; this job starts with what is known")
             return "", []
         reduced, earlier = self._portion(profile, applications.alike(calls))
         way = applications.way(reduced.calls)
@@ -425,7 +430,7 @@ class _Job:
         if ended.timed_out:
             return "", f"stopped after {seconds:.0f} s, the budget; the next job goes on"
         if ended.status == _TRY_LATER:
-            return "", "not measured: another job measures now"
+            return "", "not measured: another job measures now; this one starts with what is known"
         if ended.status not in (0, 3):
             lines = ended.stderr.strip().splitlines()
             reason = lines[-1].removeprefix("plumbline: ") if lines else f"status {ended.status}"
