@@ -23,6 +23,7 @@ NO_OPTION |= {"nrep", "nrep_min", "nrep_step", "nrep_max"}
 NO_OPTION |= {"block_sizes"}  # two lists of sizes in one line are mistaken for each other
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign
 NO_OPTION |= {"variants", "all", "settings", "use", "sync", "launches_max", "rounds"}  # rarely used
+NO_OPTION |= {"counts"}
 
 
 def table(group: type[msgspec.Struct]) -> str:

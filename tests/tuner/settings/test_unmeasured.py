@@ -55,6 +55,7 @@ def test_every_key_is_judged() -> None:
 OTHERS = {
     "type": "MPI_INT",
     "op": "MPI_SUM",
+    "counts": "linear",
     "guidelines": ["GL12"],
     "guidelines_file": load(),
     "functions": ["MPI_Bcast"],

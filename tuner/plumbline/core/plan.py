@@ -123,10 +123,12 @@ class Data(msgspec.Struct, frozen=True):
 
     def of(self, function: str) -> Data:
         """Return the data of a call of `function`, with the usual names in place of empty ones:
-        reductions add floats, as OSU and IMB do, and other functions send bytes."""
+        reductions add floats, as OSU and IMB do, and other functions send bytes. Without counts the
+        shape is the equal one."""
         type = self.type or ("MPI_FLOAT" if function in _WITH_OPERATOR else "MPI_BYTE")
         op = self.op or ("MPI_BOR" if type == "MPI_BYTE" else "MPI_SUM")
-        return msgspec.structs.replace(self, type=type, op=op)
+        counts = self.counts if function in FUNCTIONS_IN_PARTS else EQUAL_COUNTS
+        return Data(type, op, self.root, counts)
 
     def width(self, function: str) -> int:
         """Return the bytes of an element."""
