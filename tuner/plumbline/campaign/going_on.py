@@ -35,12 +35,14 @@ from plumbline_exporters.bundle import Refusal
 
 class Hints(msgspec.Struct, frozen=True):
     """Findings of the `campaign` of this id. `searched`: the cells that it, or one that it had
-    hints of, has searched; `violated`: guideline, function and bytes of what was left."""
+    hints of, has searched; `violated`: guideline, function and bytes of what was left. `before`:
+    of a campaign of another layout, the violations of its first table (None: of the same one)."""
 
     campaign: str
     winners: list[Winner]
     searched: set[Target]
     violated: set[tuple[str, str, int]]
+    before: set[tuple[str, str, int]] | None = None
 
     def winners_for(self, table: Sequence[Verdict]) -> list[Winner]:
         """The winners as if a search had just found them, each with the violations of `table` that
@@ -64,14 +66,25 @@ class Hints(msgspec.Struct, frozen=True):
 
     def new(self, table: Iterable[Verdict]) -> set[Target]:
         """Cells with a violation that the earlier campaign did not leave."""
-        new_cells = violations(list(table)).keys() - self.violated
-        return {Target(function, size) for _, function, size in new_cells}
+        return _cells(violations(list(table)).keys() - self.violated)
+
+    def unlike(self, table: Iterable[Verdict]) -> set[Target]:
+        """Return the cells of a first table with a violation that the other layout did not have."""
+        return (
+            set() if self.before is None else _cells(violations(list(table)).keys() - self.before)
+        )
 
 
-def hints_of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
-    """The hints of a campaign; None where `id` names none. A winner that `refusal` says something
-    about is none. Raises PlumblineError where the database does not hold the campaign, and
-    UsageError where it is not finished."""
+def _cells(violated: Iterable[tuple[str, str, int]]) -> set[Target]:
+    return {Target(function, size) for _, function, size in violated}
+
+
+def hints_of(
+    db: Database, id: str | None, refusal: Refusal, own: Campaign | None = None
+) -> Hints | None:
+    """The hints of a campaign for another one, `own` (None: of the same layout); None where `id`
+    names none. A winner that `refusal` says something about is none. Raises PlumblineError where
+    the database does not hold the campaign, and UsageError where it is not finished."""
     if id in (None, "", AFRESH):
         return None
     campaign = campaigns.get(db, id)
@@ -80,14 +93,20 @@ def hints_of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
     searched = {
         Target(search.function, search.bytes) for search in searches.all_searches(db, campaign.id)
     }
-    before = hints_of(db, settings_of(campaign.settings).search.earlier, refusal)
-    searched |= before.searched if before else set()
+    own = own or campaign
+    earlier = hints_of(db, settings_of(campaign.settings).search.earlier, refusal, own)
+    searched |= earlier.searched if earlier else set()
     still_violated = violations(verdicts.get(db, campaign.id, "after"))
-    every = winner_table.get(db, campaign.id)
+    elsewhere = (campaign.nprocs, campaign.ppn) != (own.nprocs, own.ppn)
+    before = set(violations(verdicts.get(db, campaign.id, "before"))) if elsewhere else None
+    every = [
+        msgspec.structs.replace(winner, nprocs=own.nprocs, ppn=own.ppn)
+        for winner in winner_table.get(db, campaign.id)
+    ]
     winners = [winner for winner in every if not refusal(winner)]
     gone = [winner for winner in every if winner not in winners]
     settled = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
-    return Hints(campaign.id, winners, settled, set(still_violated))
+    return Hints(campaign.id, winners, settled, set(still_violated), before)
 
 
 def newest_hints(db: Database, campaign: Campaign) -> str:

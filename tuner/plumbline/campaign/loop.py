@@ -29,7 +29,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process
 from plumbline.search.budget import Budget
 from plumbline.search.order import DependencyOrder
-from plumbline.search.rounds import Around, Rounds
+from plumbline.search.rounds import Around, Rounds, outside
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync, text_of
@@ -96,10 +96,15 @@ class CampaignLoop:
             tried=variants_tried(toolchain, settings, oversubscribed=campaign.oversubscribed),
             unsafe=settings.search.unsafe,
         )
+        if settings.search.limited_to:
+            limited_to = settings.search.limited_to
+            candidate_space = self._files.limited(candidate_space, limited_to)
+        self._candidate_space = candidate_space
         self._hints: Hints | None = None
         if not settings.search.verifies_only:
-            refusal = candidate_space.refusal
-            self._hints = going_on.hints_of(store.db, settings.search.earlier, refusal)
+            earlier_id, refusal = settings.search.earlier, candidate_space.refusal_here(self._sizes)
+            self._hints = going_on.hints_of(store.db, earlier_id, refusal, campaign)
+        self._searches_first = False  # what hints do not tell of is searched before they are tried
         self._order = DependencyOrder(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         setup = CampaignSetup(
@@ -147,6 +152,7 @@ class CampaignLoop:
             may_search=self._settings.search.goes_on(self._searched),
             may_set=self._may_set,
             sets_first=self._settings.search.tries_usual_settings,
+            searches_first=self._searches_first,
         )
 
     def has_time(self) -> bool:
@@ -225,9 +231,13 @@ class CampaignLoop:
         self._budget.measured()
 
     def _begin_with(self, hints: Hints) -> None:
-        self._winners = hints.winners_for(self._table)
+        unlike = hints.unlike(self._table)
+        winners = hints.winners_for(self._table)
+        self._winners = outside(winners, unlike, self._sizes, self._candidate_space)
         self._changed, self._may_set = bool(self._winners), False
+        self._searches_first = bool(unlike)
         self._rounds.leave_out(hints.searched)
+        self._doubt(unlike)
         number = counted(len(self._winners), "winner")
         self._store.tell(
             HINTS,

@@ -19,7 +19,15 @@ from plumbline.core import profile_file
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, holds
 from plumbline.measure.launches import LaunchStore, Progress
-from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
+from plumbline.settings import (
+    LAYOUT_ALONE,
+    RANKS_ALONE,
+    Settings,
+    campaign_file,
+    identity,
+    site_rules,
+    starting,
+)
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
@@ -63,11 +71,19 @@ class SitePlan(msgspec.Struct, frozen=True):
     layouts: list[RankLayout]
     shares: dict[RankLayout, float] = {}
 
-    def task(self, layout: RankLayout, budget_seconds: float | None = None) -> Task:
-        """Return the campaign of a layout. Settings of the whole process are not searched, since
-        they would hold for communicators of all sizes."""
+    def task(
+        self, layout: RankLayout, budget_seconds: float | None = None, earlier: str | None = None
+    ) -> Task:
+        """Return the campaign of a layout. What would hold for communicators of all sizes is not
+        searched. A rules file goes by the number of ranks alone: on several nodes a rule of it
+        needs a second measured placement of as many. `earlier`: the campaign of a neighbour, whose
+        winners are confirmed first."""
         spread = self.largest.ranks.place is not None
-        values = self.document.values | {"nprocs": layout.nprocs, "settings": False}
+        several = max(each.nodes for each in self.layouts) > 1
+        placements = [each.nprocs for each in self.layouts].count(layout.nprocs)
+        values: dict[str, Any] = {"earlier": earlier} if earlier else {}
+        values |= self.document.values | {"nprocs": layout.nprocs, "settings": False}
+        values["limited_to"] = RANKS_ALONE if placements > 1 or not several else LAYOUT_ALONE
         values |= {"nodes": layout.nodes} if spread else {}
         values.pop("layouts", None)
         values.pop("budget_seconds", None)

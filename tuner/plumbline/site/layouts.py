@@ -6,6 +6,7 @@ every second rank is N x R/2."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -13,6 +14,9 @@ import msgspec
 
 from plumbline.core.application import Application
 from plumbline.system.toml import Document
+
+# Among two ranks many algorithms send the same messages: what wins there says little of more.
+_LEAST_RANKS = 3
 
 
 class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +117,22 @@ def of_application(application: Application) -> dict[RankLayout, float]:
             layout = RankLayout(call.nodes, call.nprocs // call.nodes)
             work_seconds[layout] = work_seconds.get(layout, 0.0) + call.work_seconds
     return {layout: work_seconds[layout] for layout in in_order(work_seconds)}
+
+
+def neighbour(layout: RankLayout, measured: Iterable[RankLayout]) -> RankLayout | None:
+    """Return the nearest measured layout that differs in nodes or in ranks a node alone, without
+    those of fewer than three ranks; None: there is none."""
+    alike = [
+        other
+        for other in measured
+        if (other.nodes == layout.nodes) != (other.ppn == layout.ppn)
+        and other.nprocs >= _LEAST_RANKS
+    ]
+    return min(
+        alike,
+        key=lambda other: (abs(math.log(other.nprocs / layout.nprocs)), other.nprocs),
+        default=None,
+    )
 
 
 def gaps(measured: Sequence[RankLayout]) -> list[Gap]:
