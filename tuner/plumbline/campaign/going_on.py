@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.campaign.states import violations
 from plumbline.core.cell import Target
-from plumbline.core.winner import holds
+from plumbline.core.winner import holds, is_part
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
@@ -31,6 +31,11 @@ from plumbline_exporters.bundle import Refusal
 # Its winners are confirmed before anything is searched, and a cell that it has searched is searched
 # again only where a winner loses its place or a violation is new. Hints say what is tried first;
 # everything that is exported is measured anew.
+
+
+# A gain of less than this share of the one at another layout, both on a logarithmic scale, is short
+# of it.
+_SHORT = 0.5
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -73,6 +78,17 @@ class Hints(msgspec.Struct, frozen=True):
         return (
             set() if self.before is None else _cells(violations(list(table)).keys() - self.before)
         )
+
+    def short(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Return those of the `winners` that came from another layout and gain much less than
+        there: something else may be faster here."""
+        pairs = [(each, hint) for each in winners for hint in self.winners if is_part(each, hint)]
+        return [
+            winner
+            for winner, hint in pairs
+            if self.before is not None
+            and math.log(winner.speedup) < _SHORT * math.log(hint.speedup)
+        ]
 
 
 def _cells(violated: Iterable[tuple[str, str, int]]) -> set[Target]:

@@ -104,6 +104,7 @@ class CampaignLoop:
         if not settings.search.verifies_only:
             earlier_id, refusal = settings.search.earlier, candidate_space.refusal_here(self._sizes)
             self._hints = going_on.hints_of(store.db, earlier_id, refusal, campaign)
+        self._short: list[Target] = []  # cells with a winner of another layout that gains less here
         self._searches_first = False  # what hints do not tell of is searched before they are tried
         self._order = DependencyOrder(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
@@ -172,10 +173,11 @@ class CampaignLoop:
 
     def _stuck(self) -> list[Target]:
         """Return the cells that are violated with the winners in force, as the table says where it
-        is that of these winners."""
+        is that of these winners, and those where the winners gain less than at another layout."""
         if self._changed or not self._winners:
             return []
-        return self._rounds.stuck(self._table, self._table_before)
+        stuck = self._rounds.stuck(self._table, self._table_before)
+        return list(dict.fromkeys([*stuck, *self._short]))
 
     def take(self, step: CampaignStep) -> None:
         if step is CampaignStep.BEFORE:
@@ -272,6 +274,7 @@ class CampaignLoop:
         around = Around(number, self._searched_under, winners, self._files.with_winners)
         if stuck:
             winners = self._rounds.second(around, stuck, self._table)
+            self._short = []
         if fresh:
             around = msgspec.structs.replace(around, standing=winners)
             winners = winners + self._rounds.first(
@@ -319,6 +322,9 @@ class CampaignLoop:
             self._doubt(self._hints.new(self._table))
         if not self._changed:
             self._fixed.enter(vetted.stage, self._winners, self._table)
+            if self._hints is not None and self._turn == 1:
+                short = self._hints.short(self._winners)
+                self._short = [cell for cell in self._cells() if deciding(short, cell) is not None]
             verdicts.put(self._db, self._campaign.id, vetted.stage, self._table)
         elif not self._winners:
             # All are lost: the table was measured with what is in force no more.

@@ -122,15 +122,10 @@ class _Campaigns:
             raise PlumblineError(f"no campaign of the site was run to its end: {reasons}")
 
     def run(self, layout: RankLayout, budget_seconds: float | None, why: str) -> None:
-        """Run or continue the campaign of one layout, which begins with what its nearest neighbour
-        has found."""
-        from plumbline.site import layouts
-
+        """Run or continue the campaign of one layout."""
         progress.say(f"{layout} (nodes x ranks a node): {why}")
-        near = layouts.neighbour(layout, self.members)
         try:
-            earlier = None if near is None else self.members[near]
-            task = self._plan.task(layout, budget_seconds, earlier)
+            task = self._plan.task(layout, budget_seconds, self._plan.earlier(layout, self.members))
             self.members[layout] = self._run_task(task, self._shared(layout, task))
         except PlumblineError as error:
             self.missing[layout] = str(error)

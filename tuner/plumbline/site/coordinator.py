@@ -18,6 +18,7 @@ from plumbline.campaign.exported import ExportedFiles, claim_folder, release_fol
 from plumbline.core import profile_file
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, holds
+from plumbline.launch.simulated import MANY
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import (
     LAYOUT_ALONE,
@@ -35,7 +36,7 @@ from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
 from plumbline.site.checks import CheckedLayout, Prover, Purpose, without_harm
 from plumbline.site.first_ranks import RanksUsed
-from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
+from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order, neighbour
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
 from plumbline.verify.significance.distributions import binomial_interval
@@ -90,6 +91,15 @@ class SitePlan(msgspec.Struct, frozen=True):
         if budget_seconds is not None:
             values["budget_seconds"] = budget_seconds
         return Task(campaign_file.of(self.document, values, self.options), self.prefix)
+
+    def earlier(self, layout: RankLayout, members: Mapping[RankLayout, str]) -> str | None:
+        """Return the campaign whose winners that of a layout confirms first: that of its nearest
+        neighbour among the `members`. None where there is none, and on a simulated machine where
+        one launch holds a whole search."""
+        near = neighbour(layout, members)
+        if near is None or (self.largest.ranks.simulate is not None and layout.nprocs < MANY):
+            return None
+        return members[near]
 
     def nodes(self, layout: RankLayout) -> int:
         """Return how many nodes a launch takes: one computer simulates all nodes."""
