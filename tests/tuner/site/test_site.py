@@ -3,6 +3,7 @@ measured numbers of ranks, a budget, an end by SIGKILL, and a planted harm."""
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -16,7 +17,10 @@ import pytest
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
 from plumbline.site import coordinator, proposals
-from plumbline_db import campaigns, winners
+from plumbline.site.checks import CheckedLayout, Prover
+from plumbline.site.coordinator import SitePlan
+from plumbline.site.layouts import RankLayout
+from plumbline_db import campaigns, runs, winners
 from plumbline_db.connection import Database, check
 from plumbline_exporters.bundle import evidence, span
 from tests import simgrid
@@ -147,12 +151,42 @@ def test_a_budget_that_is_used_up_ends_campaigns_and_checks(
     assert found["missing"] == dict.fromkeys(["4x1", "8x1"], "the budget of the site is used up")
 
 
+def test_a_budget_ends_inside_a_layout_and_a_larger_one_goes_on(
+    site: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The middle layout and the checks get no second launch. What was measured is kept."""
+    middle, one_launch = RankLayout(4, 1), 1e-9
+
+    def limited(_: SitePlan, layout: RankLayout, __: float) -> float:
+        return one_launch if layout == middle else math.inf
+
+    def checked(prover: Prover, *words: Any) -> CheckedLayout:
+        return to_its_end(prover, *words[:-1], one_launch)
+
+    to_its_end = Prover.check
+    monkeypatch.setattr(coordinator.SitePlan, "limit_seconds", limited)
+    monkeypatch.setattr(Prover, "check", checked)
+    database = tmp_path / "site.db"
+    cut = run(database)
+    assert list(cut["members"]) == ["2x1", "8x1"] and cut["sample"] is None
+    assert carried_over(cut) == [] and "a larger budget goes on" in cut["missing"]["4x1"]
+    with Database.open(database) as db:
+        (begun,) = [row for row in campaigns.own(db) if row.nprocs == 4]
+        (first,) = runs.listing(db, begun.id)
+    monkeypatch.undo()
+    whole = run(database)
+    assert whole["winners"] == site["winners"] and whole["sample"] == site["sample"]
+    with Database.open(database) as db:
+        assert runs.listing(db, begun.id)[0] == first
+
+
 def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
     plan = coordinator.plan(None, {"simulate": "ompi", "nprocs": 8, "budget_seconds": 100.0}, None)
     two, four, eight = plan.layouts
     assert plan.budget([], 0.0) == 20.0
     assert plan.budget([two], 10.0) == 25.0
     assert plan.budget([two, four], 59.5) == 0.0
+    assert plan.limit_seconds(four, 10.0) == 70.0
     assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
 
 

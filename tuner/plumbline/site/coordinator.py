@@ -7,6 +7,8 @@ A site is a deterministic function of its settings and of stored launches, like 
 
 from __future__ import annotations
 
+import contextlib
+import math
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +21,7 @@ from plumbline.core import profile_file
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, holds
 from plumbline.launch.simulated import MANY
-from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.measure.launches import LaunchStore, LimitReached, Progress
 from plumbline.settings import (
     LAYOUT_ALONE,
     RANKS_ALONE,
@@ -48,8 +50,9 @@ from plumbline_db.layout import SITE
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters.bundle import evidence, is_profile, ranks
 
-# The campaigns get so much of the budget of a site, the checks the rest.
-_OF_CAMPAIGNS = 0.6
+# Campaigns plan with so much of the budget of a site, and stop wherever they are at the larger
+# share. The checks get the rest.
+_OF_CAMPAIGNS, _MOST_OF_CAMPAIGNS = 0.6, 0.8
 # A campaign with fewer seconds finds nothing.
 LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
@@ -108,6 +111,14 @@ class SitePlan(msgspec.Struct, frozen=True):
     def spent_seconds(self, db: Database, members: Mapping[RankLayout, str]) -> float:
         """Return the seconds in launches of some campaigns, times their nodes."""
         return sum(cost.cost(db, id).seconds * self.nodes(layout) for layout, id in members.items())
+
+    def limit_seconds(self, layout: RankLayout, spent_seconds: float) -> float:
+        """Return the seconds in launches at which the campaign of a layout is stopped, after others
+        have spent so many seconds times nodes."""
+        if self.table.budget_seconds is None:
+            return math.inf
+        seconds = _MOST_OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
+        return seconds / self.nodes(layout)
 
     def budget(self, done: Sequence[RankLayout], spent_seconds: float) -> float | None:
         """Return the seconds for the campaign after those of the layouts `done`, which have spent
@@ -221,8 +232,15 @@ class SiteRun:
     """A site whose campaigns have ended, under way to its export."""
 
     def __init__(
-        self, db: Database, plan: SitePlan, members: Mapping[RankLayout, str], progress: Progress
+        self,
+        db: Database,
+        plan: SitePlan,
+        members: Mapping[RankLayout, str],
+        spent_seconds: float,
+        progress: Progress,
     ) -> None:
+        """`members`: the campaigns that have ended, by layout; `spent_seconds`: seconds in launches
+        times nodes so far, with those of campaigns that have not."""
         self._db = db
         self._plan = plan
         self._progress = progress
@@ -234,7 +252,7 @@ class SiteRun:
         self._winners: list[Winner] = []
         self._provers: dict[RankLayout, Prover] = {}
         self._dropped: list[tuple[str, str]] = []
-        self._spent = plan.spent_seconds(db, members)
+        self._spent = spent_seconds
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
         self._row = self._entered(toolchain)
         starter = starting.starter(toolchain, plan.largest)
@@ -386,8 +404,8 @@ class SiteRun:
                 continue
             prover = self._prover(layout, doubtful)
             cells = prover.cells(doubtful) if prover else []
-            if prover and cells:
-                checked = self._check("between", prover, cells, winners)
+            checked = self._check("between", prover, cells, winners) if prover and cells else None
+            if prover and checked:
                 winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
@@ -438,8 +456,15 @@ class SiteRun:
 
     def _check(
         self, purpose: Purpose, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
-    ) -> CheckedLayout:
-        return prover.check(purpose, sorted(cells), winners, self._files.with_winners(winners))
+    ) -> CheckedLayout | None:
+        """Return what a check shows; None where the budget ends before it does."""
+        budget = self._plan.table.budget_seconds
+        left_seconds = math.inf if budget is None else budget - self._spent_seconds()
+        limit_seconds = left_seconds / self._plan.nodes(prover.layout)
+        environment = self._files.with_winners(winners)
+        with contextlib.suppress(LimitReached):
+            return prover.check(purpose, sorted(cells), winners, environment, limit_seconds)
+        return None
 
     # --- the last sample ------------------------------------------------------------------------
 
@@ -466,6 +491,8 @@ class SiteRun:
                 continue
             prover = self._provers[layout]
             checked = self._check("sample", prover, cells, winners)
+            if checked is None:
+                break
             checks.append((checked, prover.limit))
             winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
