@@ -161,7 +161,8 @@ def test_a_budget_ends_inside_a_layout_and_a_larger_one_goes_on(
         return one_launch if layout == middle else math.inf
 
     def checked(prover: Prover, *words: Any) -> CheckedLayout:
-        return to_its_end(prover, *words[:-1], one_launch)
+        purpose, cells, rules, environment, _ = words
+        return to_its_end(prover, purpose, cells, rules, environment, one_launch)
 
     to_its_end = Prover.check
     monkeypatch.setattr(coordinator.SitePlan, "limit_seconds", limited)

@@ -122,17 +122,17 @@ def of_application(application: Application) -> dict[RankLayout, float]:
 def neighbour(layout: RankLayout, measured: Iterable[RankLayout]) -> RankLayout | None:
     """Return the nearest measured layout that differs in nodes or in ranks a node alone, without
     those of fewer than three ranks; None: there is none."""
-    alike = [
-        other
-        for other in measured
-        if (other.nodes == layout.nodes) != (other.ppn == layout.ppn)
-        and other.nprocs >= _LEAST_RANKS
+    nearby = [
+        candidate
+        for candidate in measured
+        if (candidate.nodes == layout.nodes) != (candidate.ppn == layout.ppn)
+        and candidate.nprocs >= _LEAST_RANKS
     ]
-    return min(
-        alike,
-        key=lambda other: (abs(math.log(other.nprocs / layout.nprocs)), other.nprocs),
-        default=None,
-    )
+
+    def distance(candidate: RankLayout) -> tuple[float, int]:
+        return abs(math.log(candidate.nprocs / layout.nprocs)), candidate.nprocs
+
+    return min(nearby, key=distance, default=None)
 
 
 def gaps(measured: Sequence[RankLayout]) -> list[Gap]:

@@ -135,7 +135,7 @@ class CandidateSpace:
                 for size in sizes.get(function, ())
                 if winner.bytes_from <= size <= winner.bytes_to
             ]
-            known = candidate.is_knobs and self.one_for_all_sizes(function)
+            is_whole = candidate.is_knobs and self.one_for_all_sizes(function)
             if (
                 known
                 or not inside
