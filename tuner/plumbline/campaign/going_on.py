@@ -36,6 +36,9 @@ from plumbline_exporters.bundle import Refusal
 # A gain of less than this share of the one at another layout, both on a logarithmic scale, is short
 # of it.
 _SHORT = 0.5
+# Many algorithms send the same messages between so few ranks: that nothing is faster there says
+# little of more ranks.
+_FEW_RANKS = 2
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -122,6 +125,8 @@ def hints_of(
     winners = [winner for winner in every if not refusal(winner)]
     gone = [winner for winner in every if winner not in winners]
     settled = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
+    if elsewhere and campaign.nprocs <= _FEW_RANKS:
+        settled = {cell for cell in settled if any(holds(winner, cell) for winner in winners)}
     return Hints(campaign.id, winners, settled, set(still_violated), before)
 
 

@@ -15,9 +15,6 @@ import msgspec
 from plumbline.core.application import Application
 from plumbline.system.toml import Document
 
-# Among two ranks many algorithms send the same messages: what wins there says little of more.
-_LEAST_RANKS = 3
-
 
 class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table `site` of a campaign file. `ranks`: the numbers of ranks that are measured,
@@ -120,13 +117,12 @@ def of_application(application: Application) -> dict[RankLayout, float]:
 
 
 def neighbour(layout: RankLayout, measured: Iterable[RankLayout]) -> RankLayout | None:
-    """Return the nearest measured layout that differs in nodes or in ranks a node alone, without
-    those of fewer than three ranks; None: there is none."""
+    """Return the nearest measured layout that differs in nodes or in ranks a node alone; None:
+    there is none."""
     nearby = [
         candidate
         for candidate in measured
         if (candidate.nodes == layout.nodes) != (candidate.ppn == layout.ppn)
-        and candidate.nprocs >= _LEAST_RANKS
     ]
 
     def distance(candidate: RankLayout) -> tuple[float, int]:

@@ -136,11 +136,8 @@ class CandidateSpace:
                 if winner.bytes_from <= size <= winner.bytes_to
             ]
             is_whole = candidate.is_knobs and self.one_for_all_sizes(function)
-            if (
-                known
-                or not inside
-                or any(self.offers(function, candidate, size) for size in inside)
-            ):
+            is_offered = any(self.offers(function, candidate, size) for size in inside)
+            if is_whole or is_offered or not inside:
                 return of_space(winner)
             return f"is not offered to {self._nprocs} ranks"
 
