@@ -67,6 +67,26 @@ def test_all_layouts_are_measured_and_rules_are_checked_between_them(site: dict[
         assert rule["speedup"] > 1
 
 
+def test_what_holds_for_a_whole_process_is_not_searched(site: dict[str, Any], folder: Path) -> None:
+    """SimGrid's selectors do; each of them would take a launch of its own."""
+    with Database.open(folder / "site.db") as db:
+        suites = [run.suite for id in site["members"].values() for run in runs.listing(db, id)]
+    assert any(suite.startswith("search") for suite in suites)
+    assert not any("cold" in suite for suite in suites)
+
+
+def test_a_layout_begins_with_what_its_neighbour_has_found() -> None:
+    """A simulated machine with few ranks does not: one launch is a whole search there."""
+    four, eight = RankLayout(1, 4), RankLayout(1, 8)
+    plan = coordinator.plan(None, {"nprocs": 8}, None)
+    assert plan.earlier(eight, {four: "of-four"}) == "of-four" and plan.earlier(four, {}) is None
+    assert plan.task(eight, earlier="of-four").settings.search.earlier == "of-four"
+    simulated = coordinator.plan(None, {"simulate": "ompi", "nprocs": 128}, None)
+    small, large = RankLayout(32, 1), RankLayout(64, 1)
+    assert simulated.earlier(small, {RankLayout(16, 1): "of-16"}) is None
+    assert simulated.earlier(large, {small: "of-32"}) == "of-32"
+
+
 def test_the_sample_finds_no_harm(site: dict[str, Any]) -> None:
     sample = site["sample"]
     assert sample["slower"] == 0 and sample["cells"] > 0
