@@ -67,6 +67,26 @@ def test_all_layouts_are_measured_and_rules_are_checked_between_them(site: dict[
         assert rule["speedup"] > 1
 
 
+def test_every_other_rule_is_a_winner_of_its_layout(site: dict[str, Any], folder: Path) -> None:
+    """What was only faster in a search, or was dropped, is no rule."""
+    others = [rule for rule in site["winners"] if rule not in carried_over(site)]
+    assert others
+    with Database.open(folder / "site.db") as db:
+        for rule in others:
+            (layout,) = [
+                word.partition("=")[2]
+                for word in rule["restrictions"]
+                if word.startswith("measured=")
+            ]
+            assert any(
+                (own.function, own.variant, own.configuration)
+                == (rule["function"], rule["variant"], rule["configuration"])
+                and own.bytes_from <= rule["bytes_from"]
+                and rule["bytes_to"] <= own.bytes_to
+                for own in winners.get(db, site["members"][layout])
+            ), rule
+
+
 def test_what_holds_for_a_whole_process_is_not_searched(site: dict[str, Any], folder: Path) -> None:
     """SimGrid's selectors do; each of them would take a launch of its own."""
     with Database.open(folder / "site.db") as db:
