@@ -315,8 +315,8 @@ class SiteRun:
         )
         cells = {
             Target(search.function, search.bytes)
-            for layout in (gap.lower, gap.upper)
-            for search in self._by_layout[layout].searches
+            for member in self._members
+            for search in member.searches
         }
         return sum(
             deciding(lower, cell) is not None
