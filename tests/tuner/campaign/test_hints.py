@@ -16,7 +16,7 @@ from plumbline.settings.identity import settings_of
 from plumbline_db import campaigns, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Winner
 from tests.tuner import planted, whole
 from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 
@@ -244,6 +244,19 @@ def test_two_ranks_tell_others_of_their_winners_alone(
     assert every is not None and few is not None
     won = {cell for cell in every.searched if any(holds(each, cell) for each in few.winners)}
     assert few.searched == won and won < every.searched
+
+
+def test_winners_of_another_layout_end_at_the_largest_size_here(
+    first: tuple[Database, Campaign],
+) -> None:
+    """A node with more ranks has smaller messages."""
+    db, before = first
+    other = msgspec.structs.replace(before, nodes=2, ppn=2)
+    found = going_on.hints_of(db, before.id, trusting, other)
+    assert found is not None
+    sizes = {"MPI_Scan": [64, 1024, 4096], "MPI_Bcast": [16], "MPI_Scatter": [64]}
+    kept = {each.function: each.bytes_to for each in found.winners_for([], sizes)}
+    assert kept == {"MPI_Scan": 4096, "MPI_Scatter": UNBOUNDED_BYTES}
 
 
 def test_only_what_files_can_limit_to_a_layout_is_tried(db: Database, tmp_path: Path) -> None:

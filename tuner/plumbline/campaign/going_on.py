@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.campaign.states import violations
 from plumbline.core.cell import Target
-from plumbline.core.winner import holds, is_part
+from plumbline.core.winner import Sizes, holds, is_part, of_measured_sizes, without_sizes
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
@@ -24,7 +24,14 @@ from plumbline_db import campaigns, cost, runs, searches, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Run, Verdict, Winner
+from plumbline_db.records import (
+    EVERY_FUNCTION,
+    UNBOUNDED_BYTES,
+    Campaign,
+    Run,
+    Verdict,
+    Winner,
+)
 from plumbline_exporters.bundle import Refusal
 
 # Hints of an earlier campaign, the last finished one of the same machine, library and settings.
@@ -52,10 +59,11 @@ class Hints(msgspec.Struct, frozen=True):
     violated: set[tuple[str, str, int]]
     before: set[tuple[str, str, int]] | None = None
 
-    def winners_for(self, table: Sequence[Verdict]) -> list[Winner]:
+    def winners_for(self, table: Sequence[Verdict], sizes: Sizes) -> list[Winner]:
         """The winners as if a search had just found them, each with the violations of `table` that
-        it is to remove."""
+        it is to remove; those of another layout as far as `sizes` are measured here."""
         violated = [verdict for verdict in table if verdict.verdict == "violated"]
+        here = self.winners if self.before is None else _up_to_largest(self.winners, sizes)
         return [
             msgspec.structs.replace(
                 winner,
@@ -69,7 +77,7 @@ class Hints(msgspec.Struct, frozen=True):
                     and holds(winner, Target(verdict.function, verdict.bytes))
                 ),
             )
-            for winner in self.winners
+            for winner in here
         ]
 
     def new(self, table: Iterable[Verdict]) -> set[Target]:
@@ -92,6 +100,22 @@ class Hints(msgspec.Struct, frozen=True):
             if self.before is not None
             and math.log(winner.speedup) < _SHORT * math.log(hint.speedup)
         ]
+
+
+def _up_to_largest(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
+    """Return what is left of winners up to the largest measured size of their function."""
+    parts = [
+        part
+        for winner in winners
+        for part in (
+            [winner]
+            if winner.bytes_to == UNBOUNDED_BYTES
+            else without_sizes(
+                winner, max(sizes.get(winner.function, ()), default=-1) + 1, winner.bytes_to
+            )
+        )
+    ]
+    return of_measured_sizes(parts, sizes)
 
 
 def _cells(violated: Iterable[tuple[str, str, int]]) -> set[Target]:

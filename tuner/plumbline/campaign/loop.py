@@ -234,7 +234,7 @@ class CampaignLoop:
 
     def _begin_with(self, hints: Hints) -> None:
         unlike = hints.unlike(self._table)
-        winners = hints.winners_for(self._table)
+        winners = hints.winners_for(self._table, self._sizes)
         self._winners = outside(winners, unlike, self._sizes, self._candidate_space)
         self._changed, self._may_set = bool(self._winners), False
         self._searches_first = bool(unlike)
