@@ -16,7 +16,14 @@ import msgspec
 
 from plumbline.campaign.states import violations
 from plumbline.core.cell import Target
-from plumbline.core.winner import Sizes, holds, is_part, of_measured_sizes, without_sizes
+from plumbline.core.winner import (
+    Sizes,
+    deciding,
+    holds,
+    is_part,
+    of_measured_sizes,
+    without_sizes,
+)
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
@@ -85,10 +92,11 @@ class Hints(msgspec.Struct, frozen=True):
         return _cells(violations(list(table)).keys() - self.violated)
 
     def unlike(self, table: Iterable[Verdict]) -> set[Target]:
-        """Return the cells of a first table with a violation that the other layout did not have."""
-        return (
-            set() if self.before is None else _cells(violations(list(table)).keys() - self.before)
-        )
+        """Return the cells of a first table with a violation that the other layout did not have,
+        and that it has no winner for."""
+        new_violations = violations(list(table)).keys() - (self.before or set())
+        cells = set() if self.before is None else _cells(new_violations)
+        return {cell for cell in cells if deciding(self.winners, cell) is None}
 
     def short(self, winners: Sequence[Winner]) -> list[Winner]:
         """Return those of the `winners` that came from another layout and gain much less than

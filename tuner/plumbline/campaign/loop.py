@@ -29,7 +29,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process
 from plumbline.search.budget import Budget
 from plumbline.search.order import DependencyOrder
-from plumbline.search.rounds import Around, Rounds, outside
+from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync, text_of
@@ -99,7 +99,6 @@ class CampaignLoop:
         if settings.search.limited_to:
             limited_to = settings.search.limited_to
             candidate_space = self._files.limited(candidate_space, limited_to)
-        self._candidate_space = candidate_space
         self._hints: Hints | None = None
         if not settings.search.verifies_only:
             earlier_id, refusal = settings.search.earlier, candidate_space.refusal_here(self._sizes)
@@ -234,8 +233,7 @@ class CampaignLoop:
 
     def _begin_with(self, hints: Hints) -> None:
         unlike = hints.unlike(self._table)
-        winners = hints.winners_for(self._table, self._sizes)
-        self._winners = outside(winners, unlike, self._sizes, self._candidate_space)
+        self._winners = hints.winners_for(self._table, self._sizes)
         self._changed, self._may_set = bool(self._winners), False
         self._searches_first = bool(unlike)
         self._rounds.leave_out(hints.searched)

@@ -284,7 +284,7 @@ class Rounds:
                 targets = fresh if step == 1 else moved(layer, waits, won)
             if targets:
                 raced = set(targets)
-                won = outside(won, raced, self._sizes, self._candidate_space)
+                won = _outside(won, raced, self._sizes, self._candidate_space)
                 around_part = around.at(step, won)
                 further = self._favourites(around_part, raced) if step == 1 and refine() else {}
                 won += self._layer(around_part, targets, verdicts, further, refine=refine())
@@ -517,7 +517,7 @@ def _cell(verdict: Verdict) -> tuple[str, str, int]:
     return verdict.guideline, verdict.function, verdict.bytes
 
 
-def outside(
+def _outside(
     winners: Iterable[Winner],
     cells: Collection[Target],
     sizes: Sizes,
