@@ -227,7 +227,7 @@ def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
     assert plan.budget([], 0.0) == 20.0
     assert plan.budget([two], 10.0) == 25.0
     assert plan.budget([two, four], 59.5) == 0.0
-    assert plan.limit_seconds(four, 10.0) == 70.0
+    assert plan.limit_seconds(four, 10.0) == 72.0
     assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
 
 

@@ -50,9 +50,9 @@ from plumbline_db.layout import SITE
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters.bundle import evidence, is_profile, ranks
 
-# Campaigns plan with so much of the budget of a site, and stop wherever they are at the larger
-# share. The checks get the rest.
-_OF_CAMPAIGNS, _MOST_OF_CAMPAIGNS = 0.6, 0.8
+# Campaigns plan with so much of the budget of a site; each stops, wherever it is, at the larger share
+# of what is left when it begins. The checks get the rest.
+_OF_CAMPAIGNS, _MOST_OF_REST = 0.6, 0.8
 # A campaign with fewer seconds finds nothing.
 LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
@@ -117,8 +117,8 @@ class SitePlan(msgspec.Struct, frozen=True):
         have spent so many seconds times nodes."""
         if self.table.budget_seconds is None:
             return math.inf
-        seconds = _MOST_OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
-        return seconds / self.nodes(layout)
+        left_seconds = max(0.0, self.table.budget_seconds - spent_seconds)
+        return _MOST_OF_REST * left_seconds / self.nodes(layout)
 
     def budget(self, done: Sequence[RankLayout], spent_seconds: float) -> float | None:
         """Return the seconds for the campaign after those of the layouts `done`, which have spent
