@@ -50,8 +50,8 @@ from plumbline_db.layout import SITE
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters.bundle import evidence, is_profile, ranks
 
-# Campaigns plan with so much of the budget of a site; each stops, wherever it is, at the larger share
-# of what is left when it begins. The checks get the rest.
+# Campaigns plan with so much of the budget of a site; each stops, wherever it is, at the larger
+# share of what is left when it begins. The checks get the rest.
 _OF_CAMPAIGNS, _MOST_OF_REST = 0.6, 0.8
 # A campaign with fewer seconds finds nothing.
 LEAST_SECONDS = 2.0
