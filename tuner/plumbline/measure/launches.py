@@ -7,6 +7,7 @@ only a library that cannot start the probe at all is."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -189,11 +190,15 @@ class SlowLaunches(msgspec.Struct, frozen=True):
     factor: float = 1.0
 
 
+class LimitReached(PlumblineError):
+    """No launch may start any more. What was measured is kept."""
+
+
 class LaunchStore:
     """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
     time of the launches this process has asked for, stored or started: a decision that rests on it
-    comes out the same when a campaign is replayed. With `other_work`, a launch that ran beside some
-    is repeated at once."""
+    comes out the same when a campaign is replayed. After `limit_seconds` of it none starts, and
+    LimitReached is raised. With `other_work`, a launch that ran beside some is repeated at once."""
 
     def __init__(
         self,
@@ -209,6 +214,7 @@ class LaunchStore:
         self.starter = starter
         self.progress = progress or Silent()
         self.spent_seconds = 0.0
+        self.limit_seconds = math.inf
         self.aside = Aside()
         self.repetitions: Mapping[PlanCase, int] = {}  # counted by a stopping rule
         self._asked: set[str] = set()
@@ -318,6 +324,11 @@ class LaunchStore:
         done = self._stored(suite, sequence, text)
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
         while done is None:
+            if self.spent_seconds >= self.limit_seconds:
+                raise LimitReached(
+                    f"the budget was used up after {self.spent_seconds:.0f} s in launches; they "
+                    "are kept, and the same command with a larger budget goes on"
+                )
             self._begin()
             self.starter.begin(self._experiment(suite))
             run, records = self.starter.start(
