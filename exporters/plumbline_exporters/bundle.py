@@ -75,13 +75,13 @@ def load_bundle(
 ) -> Bundle:
     """Return the winners of a campaign (None: the one started last) as they are in the database,
     each of them let through by `refusal_of` the campaign's library."""
-    from plumbline_db import campaigns, machines, started, winners
+    from plumbline_db import campaigns, findings, machines, started
 
     with db.snapshot():
         campaign = campaigns.get(db, campaign_id)
         machine = machines.machine(db, campaign.machine)
         library = machines.library(db, campaign.library_fingerprint)
-        chosen = winners.get(db, campaign.id)
+        chosen = findings.get_winners(db, campaign.id)
         ways = started.lines(db, campaign.id)
     return Bundle(
         campaign=campaign,

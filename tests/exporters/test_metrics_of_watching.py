@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from plumbline.daemon.step import DaemonStep
 from plumbline_db import watching
 from plumbline_db.connection import Database
-from plumbline_db.watch_records import WatchDay
+from plumbline_db.watching import WatchDay
 from plumbline_exporters.metrics import Scrape, watch
 from tests.exporters import installation
 from tests.exporters.test_metrics import HERE, of, promtool, scrape, value

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from plumbline_db import watching
 from plumbline_db.records import Campaign
-from plumbline_db.watch_records import CellAlarm, WatchedCampaign
+from plumbline_db.watching import CellAlarm, WatchedCampaign
 from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels, unix
 
 DIRECTIONS = ("slower", "faster")

@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 
 from plumbline_db import watching
-from plumbline_db.watch_records import Watch, WatchDay
+from plumbline_db.watching import Watch, WatchDay
 from plumbline_exporters.metrics.scrape import Scrape, collector, unix
 
 STEPS = ("campaign", "confirm", "canary", "recheck", "search", "wait")

@@ -7,7 +7,7 @@ from statistics import median
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from plumbline_db import winners as stored
+from plumbline_db import findings
 from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels
 
 
@@ -33,7 +33,7 @@ def winners(scrape: Scrape) -> Iterator[Metric]:
         if covered.in_force is None:
             continue
         where = labels(covered.place)
-        speedups = stored.speedups(scrape.db, covered.in_force)
+        speedups = findings.speedups(scrape.db, covered.in_force)
         in_use.add_metric((*where, covered.in_force), sum(map(len, speedups.values())))
         for function, values in speedups.items():
             best.add_metric((*where, function), max(values))

@@ -23,7 +23,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
-from plumbline_db.watch_records import Canary
+from plumbline_db.watching import Canary
 from tests.tuner import planted, whole
 from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 

@@ -11,7 +11,7 @@ from plumbline.detect import known_costs
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import Call, HandMade, SavedInRun, SizeSaving
 from plumbline.detect.recording import Recording
-from plumbline_db import runs, verdicts
+from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from tests.bench.detection import broadcasts, spmd
 from tests.db import build
@@ -45,7 +45,7 @@ def db() -> Iterator[Database]:
                 build.Timed("MPI_Bcast", bytes=8000, median_ns=40 * MICRO),
             ]
             runs.put(db, launch, build.records(launch, cases))
-        verdicts.put(db, build.CAMPAIGN.id, "before", [build.verdict("before")])
+        findings.put_verdicts(db, build.CAMPAIGN.id, "before", [build.verdict("before")])
         yield db
 
 

@@ -18,7 +18,7 @@ from plumbline.measure.repetitions import CriteriaPoint, RepetitionsCell, Stoppe
 from plumbline.pages import overview, summary, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import BoundedCache
-from plumbline_db import campaigns, coverage, verdicts
+from plumbline_db import campaigns, coverage, findings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Criterion
 from tests.db import build
@@ -392,7 +392,7 @@ def test_a_table_has_rows_with_violations_first_and_darker_cells_for_larger_rati
     client: TestClient, stored: Path
 ) -> None:
     with Database.open(stored) as db:
-        found = verdicts.get(db, FIRST, "before")
+        found = findings.get_verdicts(db, FIRST, "before")
     rows = table.by_row(found, sorted({each.bytes for each in found}))
     flags = [bool(row.violated) for row in rows]
     assert flags == sorted(flags, reverse=True) and len(set(flags)) == 2
@@ -423,7 +423,7 @@ def test_a_simulated_machine_is_folded_below_real_ones(tmp_path: Path) -> None:
             nprocs=99,
         )
         campaigns.put(db, simulated)
-        verdicts.put(db, simulated.id, "before", [build.verdict("before", nprocs=99)])
+        findings.put_verdicts(db, simulated.id, "before", [build.verdict("before", nprocs=99)])
     with site.client(path) as client:
         text = client.get("/").text
     assert "1 simulated machine<" in text

@@ -16,7 +16,7 @@ import pytest
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
 from plumbline.site import coordinator, proposals
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database, check
 from plumbline_exporters.bundle import evidence, span
 from tests import simgrid
@@ -190,7 +190,7 @@ def test_a_planted_harm_in_between_is_dropped(
     assert carried_over(found) == []
     assert any("slower or wrong on 6x1" in why for _, why in found["dropped"])
     with Database.open(database) as db:
-        stored = winners.get(db, campaigns.with_winners(db)[-1].id)
+        stored = findings.get_winners(db, campaigns.with_winners(db)[-1].id)
     assert all(span(each, "nprocs")[0] == span(each, "nprocs")[1] for each in stored)
     assert not any("carried" in evidence(each) for each in stored)
 

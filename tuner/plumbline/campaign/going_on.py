@@ -20,8 +20,7 @@ from plumbline.core.winner import holds
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
-from plumbline_db import campaigns, cost, runs, searches, verdicts
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, cost, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Run, Verdict, Winner
@@ -78,12 +77,12 @@ def hints_of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
     if campaign.state != "finished":
         raise UsageError(f"earlier: campaign {id} is not finished")
     searched = {
-        Target(search.function, search.bytes) for search in searches.all_searches(db, campaign.id)
+        Target(search.function, search.bytes) for search in findings.all_searches(db, campaign.id)
     }
     before = hints_of(db, settings_of(campaign.settings).search.earlier, refusal)
     searched |= before.searched if before else set()
-    still_violated = violations(verdicts.get(db, campaign.id, "after"))
-    every = winner_table.get(db, campaign.id)
+    still_violated = violations(findings.get_verdicts(db, campaign.id, "after"))
+    every = findings.get_winners(db, campaign.id)
     winners = [winner for winner in every if not refusal(winner)]
     gone = [winner for winner in every if winner not in winners]
     settled = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}

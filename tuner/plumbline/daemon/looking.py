@@ -15,7 +15,7 @@ from plumbline.settings import site_rules
 from plumbline.settings.site_rules import ActiveSiteRules
 from plumbline_db import machines, watching
 from plumbline_db.records import Library, Machine
-from plumbline_db.watch_records import WatchedCampaign
+from plumbline_db.watching import WatchedCampaign
 
 # The facts that learnt times and a table rest on, in words; and those that have changed since.
 # Pure.

@@ -25,7 +25,7 @@ from plumbline.system.words import counted
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, typed
-from plumbline_db.watch_records import CellAlarm, Notice, Retuning
+from plumbline_db.watching import CellAlarm, Notice, Retuning
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK, Suite
-from plumbline_db.watch_records import AlarmState, Canary, CellAlarm, WatchedCell
+from plumbline_db.watching import AlarmState, Canary, CellAlarm, WatchedCell
 
 # Half of the smallest change that the detector can find (watch/chart.py).
 LEAST_CHANGE = 0.025

@@ -22,11 +22,11 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
-from plumbline_db import campaigns, searches, watching, winners
+from plumbline_db import campaigns, findings, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Winner
-from plumbline_db.watch_records import CellAlarm, Retuning
+from plumbline_db.watching import CellAlarm, Retuning
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import load_bundle
 
@@ -160,7 +160,7 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     opened_by = [of_alarm(alarm) for _, alarm in watching.of_retuning(db, number)]
     there = {
         (one_search.function, one_search.bytes)
-        for one_search in searches.all_searches(db, begun.id)
+        for one_search in findings.all_searches(db, begun.id)
     }
     if there.isdisjoint((cell.function, cell.bytes) for cell in opened_by):
         raise HopelessError(
@@ -177,9 +177,9 @@ def _together(
     whoever exports or applies them loses nothing. What else was searched decides nothing. Where
     the library as it is has won against a winner of ours, that one goes."""
     db = work.db
-    new = winners.get(db, search.id)
+    new = findings.get_winners(db, search.id)
     source = work.in_force.source(work.campaign)
-    standing = winners.get(db, work.campaign.id) if source is None else source.winners
+    standing = findings.get_winners(db, work.campaign.id) if source is None else source.winners
     all_sizes, every = work.here.sizes(work.settings), work.here.sizes(settings)
     space = work.here.toolchain.space
     searched = {
@@ -191,7 +191,7 @@ def _together(
     beneath = search.site_rules is not None
     together = merged_winners(standing, new, searched, all_sizes, beneath=beneath)
     if together != new:
-        winners.put(db, search.id, together)
+        findings.put_winners(db, search.id, together)
         _export(db, search, work.here.toolchain)
     return Found(together, not are_same(standing, together, searched))
 

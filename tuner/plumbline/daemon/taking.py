@@ -36,7 +36,7 @@ from plumbline_db import campaigns, machines, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, is_of_machine, typed
 from plumbline_db.records import Campaign, Machine
-from plumbline_db.watch_records import AlarmState, Retuning, RetuningState, WatchDay
+from plumbline_db.watching import AlarmState, Retuning, RetuningState, WatchDay
 from plumbline_exporters.bundle import load_bundle
 
 

@@ -28,7 +28,7 @@ from plumbline_db import old_samples, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, of_machine
 from plumbline_db.records import Campaign
-from plumbline_db.watch_records import WatchDay, WatchedCampaign
+from plumbline_db.watching import WatchDay, WatchedCampaign
 
 # The installation and the active files are checked this often, and at each step.
 LOOK_EVERY = timedelta(minutes=10)

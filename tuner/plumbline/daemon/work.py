@@ -21,7 +21,7 @@ from plumbline.settings import Settings
 from plumbline_db import runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run, Suite
-from plumbline_db.watch_records import WatchDay
+from plumbline_db.watching import WatchDay
 
 # The quantile of the calls of a launch; docs/design/daemon.md has the reason.
 QUARTILE = 0.25

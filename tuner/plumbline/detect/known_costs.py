@@ -22,8 +22,9 @@ from plumbline.results import saving as cold_savings
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.verify.significance.signed_rank import paired_ratio, paired_shift
-from plumbline_db import campaigns, machines, runs, verdicts, winners
+from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database
+from plumbline_db.findings import get_verdicts, get_winners, stages
 from plumbline_db.records import Campaign
 
 # The time that MPI's own collective would save a run in place of one that is made by hand. Pure:
@@ -159,7 +160,7 @@ def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
     """The campaign of this site that speaks for a group of so many ranks."""
     hosts = {rank.host for rank in recording.ranks}
     for campaign in reversed(campaigns.own(db)):
-        if campaign.nprocs != nprocs or not verdicts.stages(db, campaign.id):
+        if campaign.nprocs != nprocs or not stages(db, campaign.id):
             continue
         library = machines.library(db, campaign.library_fingerprint)
         same_host = machines.machine(db, campaign.machine).host in hosts
@@ -181,7 +182,7 @@ def chosen(
             continue
         for pattern in finding.patterns:
             size = volume(finding, pattern.bytes)
-            winner = deciding(winners.get(db, campaign.id), Target(finding.function, size))
+            winner = deciding(get_winners(db, campaign.id), Target(finding.function, size))
             if winner is not None and all(map(is_hot, winner.configuration)):
                 tuned = Tuned(winner.variant, Configuration.of(winner.configuration))
                 every[finding.function, finding.group_size, size] = tuned
@@ -196,8 +197,8 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
         name for name, suite in runs.suites(db, campaign.id).items() if suite.stage == "before"
     ]
     measured = index(runs.medians(db, campaign.id, names))
-    kept = winners.get(db, campaign.id)
-    after = verdicts.get(db, campaign.id, "after")
+    kept = get_winners(db, campaign.id)
+    after = get_verdicts(db, campaign.id, "after")
     cold = cold_savings.cold(db, campaign, after, kept) if kept and after else {}
     cost_by_cell = {}
     for (cell, candidate), seconds in measured.items():

@@ -19,8 +19,8 @@ from plumbline.measure.settling import until_settled
 from plumbline.search.outcome import first_of
 from plumbline.settings import Settings, identity, starting
 from plumbline.settings import toolchain as toolchains
+from plumbline_db import findings, machines
 from plumbline_db import hockney as table
-from plumbline_db import machines, searches, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Trial
@@ -96,8 +96,8 @@ def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
     """Searched cells that violate a guideline, with what was tried first."""
     cells = {
         Target(verdict.function, verdict.bytes)
-        for verdict in verdicts.get(db, campaign.id, "before")
+        for verdict in findings.get_verdicts(db, campaign.id, "before")
         if verdict.verdict == "violated" and verdict.replaceable
     }
-    first_searches = first_of(searches.all_searches(db, campaign.id))
+    first_searches = first_of(findings.all_searches(db, campaign.id))
     return {target: search.trials for target, search in first_searches.items() if target in cells}

@@ -17,12 +17,12 @@ from plumbline.pages import curve, plot
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import putting_in_use
 from plumbline.results.report import effects_of_factors
-from plumbline_db import campaigns, cost, machines, points, runs, searches, verdicts, winners
+from plumbline_db import campaigns, cost, findings, machines, points, runs
 from plumbline_db.connection import Database
+from plumbline_db.findings import about
 from plumbline_db.layout import asked, fixed, use
 from plumbline_db.points import SuitePoint
 from plumbline_db.records import EVERY_FUNCTION, Event, Export, Run, Suite, Verdict, Winner
-from plumbline_db.verdicts import about
 
 
 class CountedTable(msgspec.Struct, frozen=True):
@@ -75,12 +75,12 @@ def page(visit: Visit) -> Response:
         asked=asked(campaign),
         cost=cost.cost(db, campaign.id),
         tables=[
-            counted(stage, verdicts.get(db, campaign.id, stage))
-            for stage in verdicts.stages(db, campaign.id)
+            counted(stage, findings.get_verdicts(db, campaign.id, stage))
+            for stage in findings.stages(db, campaign.id)
         ],
-        winners=drawn_winners(winners.get(db, campaign.id)),
+        winners=drawn_winners(findings.get_winners(db, campaign.id)),
         multiples=plot.of_run(visit, campaign),
-        searches=searches.all_searches(db, campaign.id),
+        searches=findings.all_searches(db, campaign.id),
         exports=_folders(campaigns.exports(db, campaign.id)),
         events=campaigns.events(db, campaign.id),
         factors=effects_of_factors(db, campaign.machine, campaign.library_fingerprint),
@@ -165,14 +165,16 @@ class _Removed(msgspec.Struct, frozen=True):
 def winner_page(visit: Visit) -> Response:
     visit.asked(Nothing)
     db, campaign, place = visit.db, visit.campaign(), visit.path("place")
-    all_winners = winners.get(db, campaign.id)
+    all_winners = findings.get_winners(db, campaign.id)
     if place >= len(all_winners):
         raise HTTPException(404, "this run has no such winner")
     won = all_winners[place]
-    stages = verdicts.stages(db, campaign.id)
-    last = {about(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
+    stages = findings.stages(db, campaign.id)
+    last = {about(verdict): verdict for verdict in findings.get_verdicts(db, campaign.id, "after")}
     first = [
-        verdict for verdict in verdicts.get(db, campaign.id, "before") if _is_its(won, verdict)
+        verdict
+        for verdict in findings.get_verdicts(db, campaign.id, "before")
+        if _is_its(won, verdict)
     ]
     return visit.page(
         "winner.html",
@@ -187,7 +189,7 @@ def winner_page(visit: Visit) -> Response:
         ],
         searches=[
             search
-            for search in searches.all_searches(db, campaign.id)
+            for search in findings.all_searches(db, campaign.id)
             if holds(won, Target(search.function, search.bytes))
         ],
         exports=campaigns.exports(db, campaign.id),

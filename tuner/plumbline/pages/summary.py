@@ -20,7 +20,7 @@ from plumbline.pages import curve
 from plumbline.pages.visit import Nothing, Visit, Word, ending, picture_response
 from plumbline.results import putting_in_use, report, spread
 from plumbline.system import chart, paths
-from plumbline_db import campaigns, cost, machines, sweeps, table_samples, verdicts, winners
+from plumbline_db import campaigns, cost, findings, machines, points, table_samples
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
@@ -224,7 +224,7 @@ def _curves(visit: Visit, campaign: Campaign, summary: Summary) -> dict[str, str
     table."""
     queries: dict[str, list[str]] = {}
     for stage, table in {"before": summary.before, summary.last: summary.after}.items():
-        for sweep in sweeps.listed(visit.db, campaign.id, table_samples.suites(table)):
+        for sweep in points.sweeps(visit.db, campaign.id, table_samples.suites(table)):
             if sweep.variant == "default" and not sweep.knobs and not sweep.ranks:
                 name = quote(curve.named(f"{campaign.id}:{stage}", sweep.function, "default"))
                 queries.setdefault(sweep.function, []).append(f"curve={name}")
@@ -233,14 +233,14 @@ def _curves(visit: Visit, campaign: Campaign, summary: Summary) -> dict[str, str
 
 def _read(visit: Visit) -> Summary:
     campaign = visit.campaign()
-    stages = verdicts.stages(visit.db, campaign.id)
+    stages = findings.stages(visit.db, campaign.id)
     last = "after" if "after" in stages else "before"
     return Summary(
         campaign,
         last,
-        verdicts.get(visit.db, campaign.id, "before"),
-        verdicts.get(visit.db, campaign.id, last),
-        winners.get(visit.db, campaign.id),
+        findings.get_verdicts(visit.db, campaign.id, "before"),
+        findings.get_verdicts(visit.db, campaign.id, last),
+        findings.get_winners(visit.db, campaign.id),
     )
 
 
