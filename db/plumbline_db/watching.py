@@ -1,5 +1,5 @@
-"""The state of `plumbline watch`: the campaigns and cells that it watches, its canaries and alarms, and
-what was done about them (docs/daemon.md)."""
+"""The state of `plumbline watch`: the campaigns and cells that it watches, its canaries and alarms,
+and what was done about them (docs/daemon.md)."""
 
 from __future__ import annotations
 

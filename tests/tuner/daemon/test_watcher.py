@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.applied import targets
 from plumbline.applied.generations import Store
-from plumbline.daemon import in_force, taking
+from plumbline.daemon import taking, watched
 from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
@@ -103,7 +103,9 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert "generation 1 was applied" in searched.told[0].what
     search = campaigns.get(site.db, row.search)
     assert search.state == "finished" and search.id != site.campaign.id
-    there = in_force.find(site.db, site.campaign, site.work().here, site.configuration.apply)
+    there = watched.files_in_force(
+        site.db, site.campaign, site.work().here, site.configuration.apply
+    )
     assert there.generation == 1 and not there.changed
     done = until(site, watcher, DaemonStep.CONFIRM)
     ((_, row),) = watching.retunings(site.db)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import canary, in_force, looking
+from plumbline.daemon import canary, looking, watched
 from plumbline.daemon.configuration import Applying, CanaryTable, DaemonConfiguration, Neighbour
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
@@ -80,7 +80,7 @@ class Site:
 
     def work(self) -> Work:
         here = Here(toolchain(), self.starter)
-        there = in_force.find(self.db, self.campaign, here, self.configuration.apply)
+        there = watched.files_in_force(self.db, self.campaign, here, self.configuration.apply)
         return Work(
             self.db,
             self.campaign,

@@ -20,7 +20,7 @@ from plumbline.measure.other_work import IN_VAIN, OtherWork
 from plumbline.results import report
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.system.processor_time import Others
+from plumbline.system.machine import Others
 from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite, Winner

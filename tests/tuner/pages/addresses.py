@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from plumbline.detect import findings
-from plumbline.overlap import stored
+from plumbline.overlap import difference
 from plumbline.pages import curve
 from plumbline_db import campaigns, detections
 from plumbline_db.connection import Database
@@ -128,7 +128,7 @@ def _is_readable(detection: Detection) -> bool:
 def _of_rooms(db: Database) -> dict[str, str]:
     found = {}
     recordings = [each for each in detections.every(db) if _is_readable(each)]
-    overlaps = stored.every(db)
+    overlaps = difference.every(db)
     if recordings:
         found["recording"] = f"/recordings/{quote(recordings[0].id)}"
     if overlaps:

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from plumbline.measure import repetitions
 from plumbline.measure.repetitions import CriteriaPoint, RepetitionsCell, StoppedAt
-from plumbline.pages import overview, summary, table
+from plumbline.pages import overview, run, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import BoundedCache
 from plumbline_db import campaigns, coverage, findings
@@ -475,7 +475,7 @@ def test_the_best_winner_of_a_function_is_its_own_where_it_has_one() -> None:
     every = build.winner(function="*", speedup=3.0)
     own = build.winner(function="MPI_Bcast", speedup=1.5)
     table = [build.verdict("before", function=name) for name in ("MPI_Bcast", "MPI_Scan")]
-    found = summary.Summary(build.CAMPAIGN, "before", table, [], [every, own])
+    found = run.Summary(build.CAMPAIGN, "before", table, [], [every, own])
     best = {each.function: each.best and each.best.speedup for each in found.functions}
     assert best == {"MPI_Bcast": 1.5, "MPI_Scan": 3.0}
     assert [each.winners for each in found.functions] == [2, 1]

@@ -18,7 +18,7 @@ import msgspec
 
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.looking import FingerprintChange
-from plumbline.daemon.recheck import of_alarm
+from plumbline.daemon.retuning import of_alarm
 from plumbline.daemon.windows import Clock, iso
 from plumbline.system import version
 from plumbline.system.words import counted

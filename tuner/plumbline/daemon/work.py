@@ -12,8 +12,7 @@ import numpy as np
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon.cells import CanaryCell
 from plumbline.daemon.configuration import DaemonConfiguration
-from plumbline.daemon.in_force import InForce
-from plumbline.daemon.watched import Here
+from plumbline.daemon.watched import Here, InForce
 from plumbline.daemon.windows import Clock, iso
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress, Series, Silent

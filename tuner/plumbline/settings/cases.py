@@ -12,7 +12,7 @@ from plumbline.core.application import Application
 from plumbline.core.guidelines import EVERY, Guidelines
 from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, StoppingRule, rounding
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system.limits import MOST
+from plumbline.system.words import MOST
 from plumbline_db.old_samples import Policy
 
 _LAUNCHES_MAX = 30
