@@ -24,7 +24,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import asked, is_simulated
 from plumbline_db.records import Campaign, Library, Machine, Search, Verdict, Winner
 from plumbline_exporters import families, plumbline_sh, profile, registry
-from plumbline_exporters.decisions import FileDecision, MpiCall
+from plumbline_exporters.bundle import FileDecision, MpiCall
 
 SIMULATED = "SimGrid"  # the system of machines that are not there
 _WHOLE = "site"  # `command` of the row whose winners are those of the merged files of a site
