@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plumbline_db import columns, configurations
+from plumbline_db import columns
 from plumbline_db.probe_records import (
     CaseRecord,
     Check,
@@ -45,7 +45,7 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
 
 
 def _rows(db: Statements, records: Sequence[ProbeRecord]) -> list[dict[str, Any]]:
-    configuration_numbers = {"default": configurations.number(db, {})}
+    configuration_numbers = {"default": columns.configuration(db, {})}
     cases: list[CaseRecord] = []
     checks: dict[int, Check] = {}
     refused: dict[int, str] = {}
@@ -55,7 +55,7 @@ def _rows(db: Statements, records: Sequence[ProbeRecord]) -> list[dict[str, Any]
         match record:
             case ConfigRecord():
                 knobs = {name: reading.wanted for name, reading in record.knobs.items()}
-                configuration_numbers[record.id] = configurations.number(db, knobs)
+                configuration_numbers[record.id] = columns.configuration(db, knobs)
             case CaseRecord():
                 cases.append(record)
             case Check():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline_db import blobs, columns
-from plumbline_db.record import Record
+from plumbline_db.records import Record
 from plumbline_db.statements import Statements
 
 

@@ -13,15 +13,13 @@ from plumbline_db import (
     cost,
     coverage,
     detections,
+    findings,
     hockney,
     launch_records,
     layout,
     machines,
     runs,
-    searches,
-    verdicts,
     watching,
-    winners,
 )
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
@@ -128,8 +126,8 @@ def _launches(db: Statements, campaign: Campaign) -> None:
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:
-    for stage in verdicts.stages(db, campaign.id):
-        verdicts.get(db, campaign.id, stage)
+    for stage in findings.stages(db, campaign.id):
+        findings.get_verdicts(db, campaign.id, stage)
 
 
 _READ: dict[str, Callable[[Statements, Campaign], object]] = {
@@ -138,8 +136,8 @@ _READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "library": lambda db, campaign: machines.library(db, campaign.library_fingerprint),
     "launches": _launches,
     "verdicts": _verdicts,
-    "searches": lambda db, campaign: searches.all_searches(db, campaign.id),
-    "winners": lambda db, campaign: winners.get(db, campaign.id),
+    "searches": lambda db, campaign: findings.all_searches(db, campaign.id),
+    "winners": lambda db, campaign: findings.get_winners(db, campaign.id),
     "fits": lambda db, campaign: hockney.get(db, campaign.id),
     "files": lambda db, campaign: campaigns.exports(db, campaign.id),
     "events": lambda db, campaign: campaigns.events(db, campaign.id),

@@ -30,8 +30,7 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.record import Record
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Record
 from plumbline_db.statements import Statements
 
 

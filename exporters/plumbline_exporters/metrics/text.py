@@ -4,14 +4,20 @@ samples, names beyond ASCII letters) it writes itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
+
+from plumbline_db import scratch
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector
+from plumbline_exporters.metrics.scrape import Collect
 
 # The name of a type in the plain format, and the suffix of such a family's name.
 _PLAIN = {
@@ -95,3 +101,29 @@ def _label(name: str, text: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+ENDING = ".prom"
+
+
+def write_textfile(
+    database: Path,
+    target: Path,
+    more: Mapping[str, Collect] | None = None,
+    most: int = MOST_SERIES,
+    *,
+    simulated: bool = False,
+) -> None:
+    """Replaces `target` as a whole, for all to read. A database that cannot be read is told by
+    plumbline_scrape_success. Without metrics of this process: node_exporter has its own."""
+    if target.suffix != ENDING:
+        raise UsageError(f"--textfile {target}: node_exporter reads files that end with {ENDING}")
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(DatabaseCollector(database, more, most, simulated=simulated))
+    text = generate_latest(registry)
+    try:
+        with scratch.replacing(target.absolute()) as part:
+            part.write_bytes(text)
+            part.chmod(0o644)
+    except OSError as error:
+        raise PlumblineError(f"cannot write {target}: {error.strerror}") from error

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.applied import apply, places, readback, rollback
+from plumbline.applied import apply, places, readback, standing
 from plumbline.applied.places import Place
 from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation
@@ -84,7 +84,7 @@ def test_for_a_user(here: Here) -> None:
     assert done.not_in_force == []
     assert any("is read by every Open MPI that you start" in note for note in done.notes)
     assert here.answers() == ["refused", "ok"]
-    rollback.rollback("user", place.root, place.name)
+    standing.rollback("user", place.root, place.name)
     assert file.read_bytes() == FOREIGN
     assert here.answers() == ["ok", "ok"]
 

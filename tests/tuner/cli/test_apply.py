@@ -16,7 +16,7 @@ from plumbline.applied.generations import AppliedFile, Store
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.db import build
@@ -68,9 +68,9 @@ def test_variants_alone_are_refused_with_the_command_that_works(
     shutil.copy(finished[0], path)
     with Database.open(path, write=True) as db:
         campaign = campaigns.with_winners(db)[-1].id
-        first = winners.get(db, campaign)[0]
+        first = findings.get_winners(db, campaign)[0]
         alone = msgspec.structs.replace(first, variant="allreduce_ring", configuration={})
-        winners.put(db, campaign, [alone])
+        findings.put_winners(db, campaign, [alone])
     said = plumbline("apply", "--user", "--db", path)
     assert said.status == 1 and "nothing was applied: all winners are variants" in said.err
     assert "Nothing is wrong with them" in said.err

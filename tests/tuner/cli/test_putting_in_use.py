@@ -9,8 +9,7 @@ import pytest
 
 from plumbline.libraries import Family, Installation, fits, of_name
 from plumbline.results import putting_in_use
-from plumbline_db import machines
-from plumbline_db import winners as of_campaigns
+from plumbline_db import findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Winner
@@ -24,7 +23,7 @@ VARIANT = variant("MPI_Bcast", "bcast_binomial", 1, 64)
 
 def _use(db: Database, *won: Winner, **changes: object) -> putting_in_use.Use:
     campaign = build.later(db, build.CAMPAIGN.id, 1, **changes)
-    of_campaigns.put(db, campaign.id, list(won))
+    findings.put_winners(db, campaign.id, list(won))
     return putting_in_use.use(db, campaign, won)
 
 

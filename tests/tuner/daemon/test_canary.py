@@ -8,7 +8,7 @@ import pytest
 from plumbline.daemon import canary
 from plumbline.daemon.configuration import CanaryTable
 from plumbline.watch.sizing import CellState
-from plumbline_db import campaigns, cost, integrity, runs, watching, winners
+from plumbline_db import campaigns, cost, findings, integrity, runs, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
 from tests.tuner.daemon.watching import Site, slower
@@ -40,7 +40,7 @@ def test_the_first_canary_begins_to_learn(site: Site) -> None:
 
 def test_canaries_start_with_what_is_in_force(site: Site) -> None:
     site.canary()
-    assert winners.get(site.db, site.campaign.id)
+    assert findings.get_winners(site.db, site.campaign.id)
     assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in site.starter.extra
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from plumbline.applied import targets
 from plumbline.applied.generations import Store
-from plumbline.daemon import in_force, taking
+from plumbline.daemon import taking, watched
 from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
-from plumbline_db import campaigns, integrity, runs, watching, winners
+from plumbline_db import campaigns, findings, integrity, runs, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK
 from tests.tuner.daemon.watching import Site, slower
@@ -103,7 +103,9 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert "generation 1 was applied" in searched.told[0].what
     search = campaigns.get(site.db, row.search)
     assert search.state == "finished" and search.id != site.campaign.id
-    there = in_force.find(site.db, site.campaign, site.work().here, site.configuration.apply)
+    there = watched.files_in_force(
+        site.db, site.campaign, site.work().here, site.configuration.apply
+    )
     assert there.generation == 1 and not there.changed
     done = until(site, watcher, DaemonStep.CONFIRM)
     ((_, row),) = watching.retunings(site.db)
@@ -112,7 +114,7 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert {one.state for _, one in watching.every(site.db)} == {"removed"}
     # Other winners are in force as they were.
     source = there.source(site.campaign)
-    functions = {winner.function for winner in winners.get(site.db, site.campaign.id)}
+    functions = {winner.function for winner in findings.get_winners(site.db, site.campaign.id)}
     assert functions <= {winner.function for winner in source.winners}
     # All goes on, and the cell is learnt anew.
     assert until(site, watcher, DaemonStep.CANARY).told == []
@@ -142,8 +144,8 @@ def test_without_auto_apply_it_is_offered(site: Site) -> None:
     assert done.told[0].command.endswith(f" --campaign {row.search}")
     assert site.work().in_force.generation == 0
     # Whoever applies it loses none of the other winners.
-    together = {one.function for one in winners.get(site.db, row.search)}
-    assert {one.function for one in winners.get(site.db, site.campaign.id)} <= together
+    together = {one.function for one in findings.get_winners(site.db, row.search)}
+    assert {one.function for one in findings.get_winners(site.db, site.campaign.id)} <= together
     # The daemon that is told no campaign still watches the first one.
     assert until(site, watcher, DaemonStep.CANARY).campaign == site.campaign.id
 

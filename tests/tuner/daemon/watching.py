@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import canary, in_force, looking
+from plumbline.daemon import canary, looking, watched
 from plumbline.daemon.configuration import Applying, CanaryTable, DaemonConfiguration, Neighbour
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
@@ -23,7 +23,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
-from plumbline_db.watch_records import Canary
+from plumbline_db.watching import Canary
 from tests.tuner import planted, whole
 from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 
@@ -80,7 +80,7 @@ class Site:
 
     def work(self) -> Work:
         here = Here(toolchain(), self.starter)
-        there = in_force.find(self.db, self.campaign, here, self.configuration.apply)
+        there = watched.files_in_force(self.db, self.campaign, here, self.configuration.apply)
         return Work(
             self.db,
             self.campaign,

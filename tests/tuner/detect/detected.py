@@ -10,8 +10,8 @@ import msgspec
 from plumbline.detect import findings
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import Call, HandMade, Site, SizeSaving
-from plumbline.detect.known_costs import saving
 from plumbline.detect.recording import Recording
+from plumbline.detect.savings import saving
 from plumbline_db import detections
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection

@@ -20,7 +20,7 @@ from plumbline.site import coordinator, proposals
 from plumbline.site.checks import CheckedLayout, Prover
 from plumbline.site.coordinator import SitePlan
 from plumbline.site.layouts import RankLayout
-from plumbline_db import campaigns, runs, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database, check
 from plumbline_exporters.bundle import evidence, span
 from tests import simgrid
@@ -83,7 +83,7 @@ def test_every_other_rule_is_a_winner_of_its_layout(site: dict[str, Any], folder
                 == (rule["function"], rule["variant"], rule["configuration"])
                 and own.bytes_from <= rule["bytes_from"]
                 and rule["bytes_to"] <= own.bytes_to
-                for own in winners.get(db, site["members"][layout])
+                for own in findings.get_winners(db, site["members"][layout])
             ), rule
 
 
@@ -265,7 +265,7 @@ def test_a_planted_harm_in_between_is_dropped(
     assert carried_over(found) == []
     assert any("slower or wrong on 6x1" in why for _, why in found["dropped"])
     with Database.open(database) as db:
-        stored = winners.get(db, campaigns.with_winners(db)[-1].id)
+        stored = findings.get_winners(db, campaigns.with_winners(db)[-1].id)
     assert all(span(each, "nprocs")[0] == span(each, "nprocs")[1] for each in stored)
     assert not any("carried" in evidence(each) for each in stored)
 

@@ -16,7 +16,7 @@ from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation, Knob, ReadsParameterFiles
 from plumbline_db.records import Library
 from plumbline_exporters import families
-from plumbline_exporters.assignments import Assignment
+from plumbline_exporters.finding import Assignment
 
 
 def noted(

@@ -27,8 +27,8 @@ from plumbline_db.layout import verifies_only
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.environment import variables
 from plumbline_exporters.registry import exporters, is_ours, texts, write
+from plumbline_exporters.shells import variables
 
 # The folder that a campaign's files go to when nobody names one: beside its database, in a folder
 # that no other database writes to. A note in it says whose it is.

@@ -27,8 +27,7 @@ from plumbline.core.winner import (
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
-from plumbline_db import campaigns, cost, runs, searches, verdicts
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, cost, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import (
@@ -142,17 +141,19 @@ def hints_of(
     if campaign.state != "finished":
         raise UsageError(f"earlier: campaign {id} is not finished")
     searched = {
-        Target(search.function, search.bytes) for search in searches.all_searches(db, campaign.id)
+        Target(search.function, search.bytes) for search in findings.all_searches(db, campaign.id)
     }
     own = own or campaign
     earlier = hints_of(db, settings_of(campaign.settings).search.earlier, refusal, own)
     searched |= earlier.searched if earlier else set()
-    still_violated = violations(verdicts.get(db, campaign.id, "after"))
+    still_violated = violations(findings.get_verdicts(db, campaign.id, "after"))
     elsewhere = (campaign.nprocs, campaign.ppn) != (own.nprocs, own.ppn)
-    before = set(violations(verdicts.get(db, campaign.id, "before"))) if elsewhere else None
+    before = (
+        set(violations(findings.get_verdicts(db, campaign.id, "before"))) if elsewhere else None
+    )
     every = [
         msgspec.structs.replace(winner, nprocs=own.nprocs, ppn=own.ppn)
-        for winner in winner_table.get(db, campaign.id)
+        for winner in findings.get_winners(db, campaign.id)
     ]
     winners = [winner for winner in every if not refusal(winner)]
     gone = [winner for winner in every if winner not in winners]

@@ -35,8 +35,7 @@ from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync, text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline.system.words import counted
-from plumbline_db import campaigns, verdicts
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, findings
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winner
 
 
@@ -223,7 +222,7 @@ class CampaignLoop:
         if self._settings.ranks.simulate is None:
             elsewhere = uses.look(store, "before", {}, verdicts_before, table.ridden)
             verdicts_before, self._only_in_loops = elsewhere.table, elsewhere.only
-        verdicts.put(self._db, self._campaign.id, "before", verdicts_before)
+        findings.put_verdicts(self._db, self._campaign.id, "before", verdicts_before)
         self._table_before = self._table = verdicts_before
         self._fixed = FixedPoint(verdicts_before)
         if self._settings.search.tries_usual_settings:
@@ -324,7 +323,7 @@ class CampaignLoop:
             if self._hints is not None and self._turn == 1:
                 short = self._hints.short(self._winners)
                 self._short = [cell for cell in self._cells() if deciding(short, cell) is not None]
-            verdicts.put(self._db, self._campaign.id, vetted.stage, self._table)
+            findings.put_verdicts(self._db, self._campaign.id, vetted.stage, self._table)
         elif not self._winners:
             # All are lost: the table was measured with what is in force no more.
             self._table, self._changed = self._fixed.last.table, False
@@ -332,7 +331,7 @@ class CampaignLoop:
     def _replaced(self, left: list[Winner], lost: Sequence[Winner]) -> list[Winner]:
         """The winners that are left, with the second choices for cells of those that are lost."""
         for gone in self._fixed.withdraw(lost):
-            verdicts.put(self._db, self._campaign.id, gone.stage, [])
+            findings.put_verdicts(self._db, self._campaign.id, gone.stage, [])
         self._doubt({cell for cell in self._cells() if deciding(lost, cell) is not None})
         if self._budget.left():
             return left + self._rounds.seconds.instead(lost, left, self._files.with_winners)
@@ -363,7 +362,7 @@ class CampaignLoop:
         # What is undecided in the end is not removed.
         held = named(current, "holds")
         # Nor is what only a winner of this campaign brought about.
-        before = verdicts.get(self._db, self._campaign.id, "before")
+        before = findings.get_verdicts(self._db, self._campaign.id, "before")
         removed = held & named(before, "violated")
         winners = [
             msgspec.structs.replace(
@@ -383,8 +382,8 @@ class CampaignLoop:
             uses = self._other_uses(whole=False, winners=winners)
             after = uses.look(self._store, "after", environment, after, ridden).table
         if winners or searches:  # a table that was only verified has no after
-            verdicts.put(self._db, self._campaign.id, "after", after)
-        winner_table.put(self._db, self._campaign.id, winners)
+            findings.put_verdicts(self._db, self._campaign.id, "after", after)
+        findings.put_winners(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
 

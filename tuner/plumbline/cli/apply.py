@@ -109,7 +109,7 @@ def _apply(program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice) -> 
 
 
 def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
-    from plumbline.applied import places, rollback
+    from plumbline.applied import places, standing
 
     words = text.split(",")
     everything = words[-1] == "all"
@@ -120,7 +120,7 @@ def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
     root = places.root_of(scope, change.modules, change.store) or places.site_root(
         program.mpi, names_asked[0] if names_asked else None
     )
-    names = rollback.names_in(root)
+    names = standing.names_in(root)
     if not names:
         raise PlumblineError(
             f"nothing was applied there: {root} contains no generations (give the same --store "
@@ -130,10 +130,10 @@ def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
         raise UsageError(f"{names_asked[0]} was not applied there; applied are: {', '.join(names)}")
     names = names_asked or names
     if len(names) > 1:
-        names = [name for name in names if rollback.is_in_force(scope, root, name)] or names[:1]
+        names = [name for name in names if standing.is_in_force(scope, root, name)] or names[:1]
     if len(names) > 1:
         raise UsageError(f"several are applied: choose one with --undo NAME: {', '.join(names)}")
-    done = rollback.rollback(
+    done = standing.rollback(
         scope, root, names[0], everything=everything, force=change.force, dry_run=change.dry_run
     )
     return _show(done, as_json=program.json)

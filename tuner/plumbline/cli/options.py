@@ -17,8 +17,7 @@ from click.core import ParameterSource
 from click.types import OptionHelpExtra
 
 from plumbline.system import extras
-from plumbline.system.limits import LARGEST, MOST
-from plumbline.system.words import number_of_bytes
+from plumbline.system.words import LARGEST, MOST, number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .base import ProgramOptions

@@ -15,7 +15,7 @@ from plumbline.overlap import place
 from plumbline.overlap.benches import LAUNCHES, LOAD, QUICK, Aid, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
-from plumbline.system import limits
+from plumbline.system.words import MOST
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from plumbline.launch.starter import Starter
     from plumbline.measure.conditions import Weakness
+    from plumbline.overlap.classes import Thresholds
     from plumbline.overlap.suite import OverlapResult, RankSpread
-    from plumbline.overlap.thresholds import Thresholds
 
 
 # The help of each subcommand, by its name; `overlap` without a subcommand measures.
@@ -105,7 +105,7 @@ class OverlapOptions(NamedTuple):
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
 @options.option(
     "--work",
-    type=options.Numbers(least=1, most=limits.MOST),
+    type=options.Numbers(least=1, most=MOST),
     unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
@@ -246,7 +246,7 @@ def _measured(
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import suite, thresholds
+    from plumbline.overlap import classes, suite
 
     placement = where.ranks.placement(toolchain.launcher.processing_units())
     facts = place.facts(where)
@@ -263,7 +263,7 @@ def _measured(
         row,
         results,
         suite.conditions_of(db, row),
-        thresholds.stored(db, row, settings.knobs, facts),
+        classes.stored(db, row, settings.knobs, facts),
     )
 
 
@@ -330,7 +330,7 @@ def thresholds(
         --knob btl_vader_max_send_size=32768 --json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import classes, thresholds
+    from plumbline.overlap import classes
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -340,16 +340,16 @@ def thresholds(
     toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
     chosen = place.given(toolchain, knobs, where)
     facts = tuple(place.facts(where))
-    settings = thresholds.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
+    settings = classes.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
     starter = starting.starter(toolchain, where)
-    starter.require(thresholds.first(settings).text())
+    starter.require(classes.first(settings).text())
     with program.open(write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
-        row = thresholds.begin(db, toolchain, settings, placement, new=new)
+        row = classes.begin(db, toolchain, settings, placement, new=new)
         if row.state != "finished":
             place.require_in_force(starter, settings.knobs)
-        with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
-            measured = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
+        with progress.Bar(in_all=classes.USUAL_LAUNCHES) as bar:
+            measured = classes.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json(
             {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(measured)}

@@ -15,7 +15,7 @@ from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
 from plumbline.settings.cases import Sampling
 from plumbline.system.words import with_interval
-from plumbline_db import campaigns, searches, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
@@ -164,8 +164,8 @@ def _document(
             "campaign": campaign.id,
             "state": campaign.state,
             "cells": tuned_guidelines,
-            "winners": winners.get(db, campaign.id),
-            "searches": searches.all_searches(db, campaign.id),
+            "winners": findings.get_winners(db, campaign.id),
+            "searches": findings.all_searches(db, campaign.id),
             "exports": campaigns.exports(db, campaign.id),
             "events": campaigns.events(db, campaign.id),
         }
@@ -188,8 +188,8 @@ def _shown(
         title=f"overlap, {campaign.id}",
     )
     with program.open() as db:
-        kept = winners.get(db, campaign.id)
-        tried = searches.all_searches(db, campaign.id)
+        kept = findings.get_winners(db, campaign.id)
+        tried = findings.all_searches(db, campaign.id)
         notes = [f"{event.kind}: {event.said}" for event in campaigns.events(db, campaign.id)]
         files = campaigns.exports(db, campaign.id)
     for guideline in tuned_guidelines:

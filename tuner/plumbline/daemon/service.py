@@ -38,7 +38,7 @@ from plumbline.system.words import counted
 from plumbline_db import connection, lock, spool, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_machine
-from plumbline_db.watch_records import Watch, WatchDay
+from plumbline_db.watching import Watch, WatchDay
 from plumbline_db.way_back import DamagedError
 
 # Signals of the daemon. SIGTERM and SIGINT end it where it stands, as any command (system/ending):

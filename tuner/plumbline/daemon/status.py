@@ -15,7 +15,7 @@ from plumbline.watch.sizing import CellState, found_change, largest_scale, launc
 from plumbline_db import campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
-from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
+from plumbline_db.watching import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 # The steps that a configuration would lead to, and when: for `plumbline watch --check`. Starts
 # nothing, and writes nothing.

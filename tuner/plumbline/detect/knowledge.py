@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.columns import Indices, Mask, Rows
-from plumbline.detect.instances import ClassSearch, Instance, Shared, in_classes
-from plumbline.detect.traffic import Traffic
+from plumbline.detect.core import Indices, Mask, Rows
+from plumbline.detect.traffic import ClassSearch, Instance, Shared, Traffic, in_classes
 
 # A message of so few bytes, with the same content each time, is a signal.
 SIGNAL = 8

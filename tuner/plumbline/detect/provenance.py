@@ -18,10 +18,9 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.columns import Indices, Mask, Rows, classes, ranges, rows, starts
-from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
+from plumbline.detect.core import Indices, Mask, Rows, classes, ranges, rows, starts
 from plumbline.detect.recording import CallSite
-from plumbline.detect.traffic import Traffic
+from plumbline.detect.traffic import SMALLEST_GROUP, Instance, Traffic, in_order
 
 
 class Atoms(msgspec.Struct, frozen=True, eq=False, dict=True):

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .costs import CriticalPath, Flood, MessageGroup, cost
+from plumbline.model.schedules import CriticalPath, Flood, MessageGroup, cost
+
 from .schedules import (
     BRUCK,
     CHAN,

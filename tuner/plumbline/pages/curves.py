@@ -23,7 +23,7 @@ from plumbline.results import comparison_files, sides
 from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
 from plumbline.results.sides import ComparedSide
 from plumbline.system import chart
-from plumbline_db import campaigns, hockney, machines, runs, verdicts
+from plumbline_db import campaigns, findings, hockney, machines, runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.launch_records import PrunedError
 from plumbline_db.records import Campaign
@@ -181,7 +181,7 @@ def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]
 
 def _cells(visit: Visit, run: str) -> set[tuple[str, int, int]]:
     """Return what the first table of a run is about."""
-    table = verdicts.get(visit.db, run, "before")
+    table = findings.get_verdicts(visit.db, run, "before")
     return {
         (verdict.function, verdict.bytes, verdict.nprocs)
         for verdict in table

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from plumbline.pages import curve
 from plumbline.pages.visit import Visit
-from plumbline_db import runs, table_samples, verdicts
+from plumbline_db import findings, runs, table_samples
 from plumbline_db.records import Campaign
 
 _Line = dict[int, float]
@@ -33,7 +33,7 @@ class Multiple(msgspec.Struct, frozen=True):
 def of_run(visit: Visit, campaign: Campaign) -> list[Multiple]:
     """A picture for each function with several sizes in the first table; none where the run has no
     table."""
-    stages = verdicts.stages(visit.db, campaign.id)
+    stages = findings.stages(visit.db, campaign.id)
     if "before" not in stages:
         return []
     last = "after" if "after" in stages else ""
@@ -66,7 +66,7 @@ def _read(visit: Visit, campaign: Campaign, last: str) -> list[tuple[str, str, f
 
 def _lines(visit: Visit, campaign: Campaign, stage: str) -> dict[str, _Line]:
     """Medians of the library's own call by function and size."""
-    table = verdicts.get(visit.db, campaign.id, stage)
+    table = findings.get_verdicts(visit.db, campaign.id, stage)
     functions: Sequence[str] = sorted({verdict.function for verdict in table})
     sizes = sorted({verdict.bytes for verdict in table})
     line_by_function: dict[str, _Line] = {}

@@ -30,7 +30,7 @@ from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import extras, paths, process, processor_time
+from plumbline.system import extras, machine, paths, process
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db import user_files
@@ -412,7 +412,7 @@ def _machine() -> Iterator[DoctorFinding]:
         )
     else:
         yield DoctorFinding("machine", "fine", counted(units, "processing unit"))
-    others = processor_time.look()
+    others = machine.look()
     if others is not None and others.processors > conditions.FOREIGN_PROCESSORS:
         text = f"{others.text()}; wait, or expect undecided cells"
         yield DoctorFinding("machine", "warns", text)

@@ -17,8 +17,8 @@ import msgspec
 
 from plumbline.core import application
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.toml import Document
+from plumbline.system.words import LARGEST, MOST
 
 from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, Keeping, Sampling, WayOfUse
 from .ranks import Ranks

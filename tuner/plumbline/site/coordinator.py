@@ -42,8 +42,7 @@ from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_or
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
 from plumbline.verify.significance.distributions import binomial_interval
-from plumbline_db import campaigns, cost, searches
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, cost, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.layout import SITE
@@ -245,7 +244,7 @@ class SiteRun:
         self._plan = plan
         self._progress = progress
         self._members = [
-            MemberFindings(id, layout, winner_table.get(db, id), searches.all_searches(db, id))
+            MemberFindings(id, layout, findings.get_winners(db, id), findings.all_searches(db, id))
             for layout, id in members.items()
         ]
         self._by_layout = {member.layout: member for member in self._members}
@@ -334,10 +333,10 @@ class SiteRun:
         campaigns.put_site(self._db, self._row.id, members, identity.now())
         winners, sample = self._sampled(self._winners)
         finished = self._row
-        if finished.state != "finished" or winner_table.get(self._db, finished.id) != winners:
+        if finished.state != "finished" or findings.get_winners(self._db, finished.id) != winners:
             finished = msgspec.structs.replace(finished, state="finished", finished=identity.now())
         self._files.finish(finished, winners)
-        winner_table.put(self._db, finished.id, winners)
+        findings.put_winners(self._db, finished.id, winners)
         campaigns.put(self._db, finished)
         release_folder(self._folder)
         return SiteOutcome(

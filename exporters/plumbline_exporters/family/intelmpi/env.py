@@ -13,11 +13,10 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import by_srun, facts, plumbline_sh, profile, quoting
-from plumbline_exporters.assignments import Assignment
+from plumbline_exporters import facts, plumbline_sh, profile, quoting
 from plumbline_exporters.bundle import Bundle, groups, is_profile, last_volume, put, sizes
-from plumbline_exporters.finding import FileKind, Finding, LintTarget
-from plumbline_exporters.lint import names
+from plumbline_exporters.finding import Assignment, FileKind, Finding, LintTarget
+from plumbline_exporters.lint.parameters import check
 from plumbline_exporters.registry import exporter
 
 # I_MPI_ADJUST_* and what stands beside it. How Intel MPI reads a value was measured
@@ -66,7 +65,7 @@ def _read(value: str) -> list[_AdjustEntry] | None:
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {assignment.name: assignment for assignment in given}
     functions = {knob(function): function for function in FUNCTIONS}
-    yield from names.check(
+    yield from check(
         [assignment for assignment in last.values() if assignment.name not in functions], target
     )
     for name, function in functions.items():
@@ -316,7 +315,7 @@ def files(bundle: Bundle) -> dict[str, str]:
             library=quoting.sh(library),
             profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
         )
-        text += by_srun.script(bundle, library)
+        text += plumbline_sh.script(bundle, library)
     return {plumbline_sh.FILE_NAME: text}
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.families import Family, Linting
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mpich import lint_variables as variables
+from plumbline_exporters.family.mpich import lint_tables
 from plumbline_exporters.family.mvapich2 import env, question
 from plumbline_exporters.registry import exporter
 
@@ -31,11 +31,11 @@ FAMILY = Family(
     question=question,
     lint=Linting(
         versions=((4, 0, 0),),
-        variables=variables.PATTERN,
-        findings=variables.findings,
+        variables=lint_tables.PATTERN,
+        findings=lint_tables.variable_findings,
         refusal=("fails", "ends every program in MPI_Init"),
         own_decision=("auto",),
-        aliases=variables.ALIASES,
+        aliases=lint_tables.ALIASES,
         options=hydra.OPTIONS,
         instead_of="mpich",
     ),

@@ -11,11 +11,10 @@ from operator import or_
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import by_size, plumbline_sh
-from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.bundle import Bundle, groups, is_profile, put, sizes
 from plumbline_exporters.family import hydra
-from plumbline_exporters.finding import Finding, LintTarget
-from plumbline_exporters.lint import names
+from plumbline_exporters.finding import Assignment, Finding, LintTarget
+from plumbline_exporters.lint import parameters
 from plumbline_exporters.registry import exporter
 
 _REDUCE_SCATTER = "MV2_INTER_RED_SCAT_TUNING"
@@ -31,7 +30,7 @@ def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Findin
         for assignment in last.values()
         if not (assignment.value and by_size.has_sizes(assignment.value))
     ]
-    yield from names.check(plain, target)
+    yield from parameters.check(plain, target)
     for assignment in last.values():
         if assignment.value and by_size.has_sizes(assignment.value):
             yield from _of_sizes(assignment, assignment.value, last, target)

@@ -13,7 +13,7 @@ from plumbline_exporters.family.openmpi import (
     lint_rules_json,
     mca_params,
 )
-from plumbline_exporters.family.openmpi.knobs import is_rule
+from plumbline_exporters.family.openmpi.tuned import is_rule
 
 
 def question(library: Library) -> Question:

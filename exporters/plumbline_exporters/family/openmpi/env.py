@@ -5,13 +5,13 @@ with `mca_base_env_list`. Open MPI 4 aborts when `mpirun -x` meets that paramete
 `mca_base_env_list_internal`, the one behind `-x` in a `--tune` file. What the user has set stays:
 an LD_PRELOAD of the shell follows ours, an environment list precedes ours.
 
-srun gets the same by a list of its own (by_srun.py). mpirun starts its daemons on other nodes by
-srun too: these must not have it, as ranks there would have it by them alone where the list of
+srun gets the same by a list of its own (plumbline_sh.py). mpirun starts its daemons on other nodes
+by srun too: these must not have it, as ranks there would have it by them alone where the list of
 mpirun is another one."""
 
 from __future__ import annotations
 
-from plumbline_exporters import by_srun, plumbline_sh, profile, quoting
+from plumbline_exporters import plumbline_sh, profile, quoting
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.registry import exporter
@@ -86,4 +86,4 @@ def _preload(bundle: Bundle) -> str:
         export=_EXPORT_5 if five else _EXPORT_4,
     )
     args = "PRTE_MCA_plm_slurm_args" if five else "OMPI_MCA_plm_slurm_args"
-    return text + by_srun.script(bundle, library) + _DAEMONS.format(variable=args)
+    return text + plumbline_sh.script(bundle, library) + _DAEMONS.format(variable=args)

@@ -258,7 +258,7 @@ class OpenMpi(Family):
         yield RulesKnown(f"{library.id} reads rules of coll/tuned {forms}", True)
         knobs, count, agree = self.knobs(installation), 0, True
         for function, collective in tuned.COLLECTIVES.items():
-            knob = knobs.get(tuned.prefix(function))
+            knob = knobs.get(tuned.parameter_prefix(function))
             if knob is None or not knob.choices:
                 continue
             reported_names = {number: name for name, number in knob.choices.items() if number}

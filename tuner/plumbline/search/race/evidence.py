@@ -134,7 +134,8 @@ class Evidence:
             self._there.setdefault(target, {})[candidate] = None
             times = self._blocks.setdefault((target, candidate), {})
             for run, ns in zip(samples.runs, samples.ns, strict=True):
-                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, -(-len(ns) // reps)))
+                count = min(blocks, -(-len(ns) // reps))
+                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), count)
                 times[run] = tuple(statistics.median(part.tolist()) for part in parts)
             self._forget()
             self._disturbed |= set(samples.runs) if disturbed else set()
