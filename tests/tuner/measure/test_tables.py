@@ -43,6 +43,12 @@ def test_every_left_side_and_the_right_sides_of_patterns() -> None:
     ]
 
 
+def test_cases_warm_up_shortly_unless_the_library_learns() -> None:
+    plan = tables.plan(settings(), [PlanCase("MPI_Gather", 64)])
+    assert plan.warmup < plan.settle and f" warmup={plan.warmup} " in plan.text()
+    assert f" settle={plan.settle}" in plan.text()
+
+
 def test_messages_in_pieces_and_on_fewer_ranks() -> None:
     """Pieces of at least `least_bytes`; on half of the ranks, blocks as long as on all of them."""
     every = load_guidelines()
