@@ -9,7 +9,6 @@ import apsw
 
 from plumbline_db import (
     campaigns,
-    cell_times,
     cost,
     coverage,
     detections,
@@ -122,7 +121,7 @@ def _contents(db: Statements) -> Iterator[str]:
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        cell_times.require(db, run.id, launch_records.of_run(db, run.id))
+        launch_records.require_cell_times(db, run.id, launch_records.of_run(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:

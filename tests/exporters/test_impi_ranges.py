@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plumbline.libraries import Installation
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.intelmpi.env import LAST, knob, value_of_ranges
+from plumbline_exporters.family.intelmpi import LAST, knob, value_of_ranges
 from tests.impi import FAMILY, run, tuned
 
 # Presets that do not apply on two ranks of one node: with FAILURE_ON_COLL_FALLBACK the launch ends

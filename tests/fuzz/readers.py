@@ -44,7 +44,7 @@ from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import site as ompi_site
 from plumbline_exporters.family.openmpi.site import SiteRule
-from plumbline_exporters.lint import files, formats
+from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
@@ -84,7 +84,7 @@ def _all(pattern: str) -> Callable[[], Iterable[bytes]]:
 def _rules(data: bytes) -> None:
     text = data.decode("utf-8", errors="replace")
     with contextlib.suppress(PlumblineError):
-        files.lint(_file(data, "settings"), Context("", _known()))
+        formats.lint(_file(data, "settings"), Context("", _known()))
     for format in formats.formats().values():
         format.recognises("rules", text)
         formats.check(text, format, Context("", _known()))

@@ -17,7 +17,7 @@ import pytest
 
 from plumbline import cli
 from plumbline.launch.starter import ended
-from plumbline.libraries import fits
+from plumbline.libraries import gate
 from plumbline.system import process
 from plumbline_db import blobs, runs
 from plumbline_db.connection import Database, check
@@ -49,7 +49,7 @@ def main(
     if pretended:
         patched = pytest.MonkeyPatch()
         install(patched, starter(planted.costs()))
-        patched.setattr(fits, "other", lambda _: None)
+        patched.setattr(gate, "other", lambda _: None)
     if BEFORE_RENAME in os.environ:
         _kill_before_rename(int(os.environ[BEFORE_RENAME]))
     sys.argv = ["plumbline", *words]

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.applied import apply, places, readback, standing
+from plumbline.applied import apply, places, standing
 from plumbline.applied.places import Place
 from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation
@@ -52,7 +52,7 @@ class Here:
     def apply(self, place: Place) -> AppliedOutcome:
         """The rules in force are canaries then: a call that they serve is refused."""
         asked = wish(FOUR, family=self.family, installation=self.installation)
-        done = readback.noted(
+        done = standing.noted(
             apply.apply(place, asked, now=""), place, self.family, self.installation
         )
         (rules,) = (Path(file) for file in done.files if file.endswith("ompi-rules.conf"))

@@ -13,7 +13,7 @@ import pytest
 from plumbline.applied import places, standing
 from plumbline.applied.files import block_of
 from plumbline.applied.generations import AppliedFile, Store
-from plumbline.libraries import Knob, families, fits
+from plumbline.libraries import Knob, families, gate
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
 from plumbline_db import campaigns, findings
@@ -146,7 +146,7 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     one = next(doctor._applied(None, finished[0]))
     assert one.state == "notes"
     assert "generation 1 of openmpi is applied (--user): openmpi-4" in one.text
-    monkeypatch.setattr(fits, "other", lambda _: "made for another one")
+    monkeypatch.setattr(gate, "other", lambda _: "made for another one")
     (one,) = doctor._applied(None, finished[0])
     assert one.state == "warns"
     assert one.text.endswith("made for another one; plumbline apply --undo --user takes it out")
@@ -192,9 +192,9 @@ def test_a_library_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     monkeypatch.setenv("PATH", str(tmp_path))
     gone = msgspec.structs.replace(build.LIBRARY, prefix=str(tmp_path / "none"))
-    assert fits.other(gone) is None  # nothing to compare with
+    assert gate.other(gone) is None  # nothing to compare with
     with pytest.raises(PlumblineError, match="is installed neither under"):
-        fits.installed(gone)
+        gate.installed(gone)
 
 
 # --- places -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from plumbline.daemon import canary
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState
 from plumbline_db import campaigns, cost, findings, integrity, runs, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite

@@ -143,11 +143,11 @@ def _checked(
     program: ProgramOptions, done: AppliedOutcome, place: Place, wish: Wish, *, no_proof: bool
 ) -> AppliedOutcome:
     """Return `done` with what the library reports, and what tamper checks show."""
-    from plumbline.applied import readback
+    from plumbline.applied import standing
     from plumbline.applied.generations import Store
     from plumbline.campaign import applied_proof
 
-    done = readback.noted(done, place, wish.family, wish.installation)
+    done = standing.noted(done, place, wish.family, wish.installation)
     store = Store(place.root, place.name, shared=place.shared)
     generation = store.read(done.generation)
     if no_proof or generation is None or done.not_in_force:

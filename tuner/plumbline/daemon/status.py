@@ -10,8 +10,13 @@ import msgspec
 
 from plumbline.daemon.cells import state_of
 from plumbline.daemon.windows import Clock, iso, moment_of
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import CellState, found_change, largest_scale, launches_of
+from plumbline.watch.chart import (
+    CellState,
+    DetectorDesign,
+    found_change,
+    largest_scale,
+    launches_of,
+)
 from plumbline_db import campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder

@@ -38,7 +38,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_exporters import families
-from plumbline_exporters.lint import files as lint_files
+from plumbline_exporters.lint import formats
 
 UNITS = ("plumbline-watch.service", "plumbline-watch-once.service", "plumbline-watch-once.timer")
 _FOLDERS = ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
@@ -272,7 +272,7 @@ def _rules(mpi_prefix: Path | None) -> Iterator[DoctorFinding]:
     for variable in own.files if own else ():
         path = os.environ.get(variable, "")
         if path and os.path.isfile(path):
-            linted = lint_files.lint(Path(path), families.Context(id, parameters))
+            linted = formats.lint(Path(path), families.Context(id, parameters))
             wrong = sum(len(file.wrong) for file in linted)
             text = f"{variable}: {path}: {counted(wrong, 'finding')}"
             advice = f"; {typed('lint', '--library', id, path)} prints them" if wrong else ""

@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.applied import apply, places
 from plumbline.applied.generations import Source
-from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
+from plumbline.libraries import Family, ReadsParameterFiles, gate, of_name
 from plumbline.system.lru import BoundedCache
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines
@@ -74,7 +74,7 @@ def wish(
     if not loaded.winners:
         raise PlumblineError(f"campaign {campaign.id} found nothing better than the default")
     try:
-        family, installation = fits.installed(loaded.library, mpi_prefix)
+        family, installation = gate.installed(loaded.library, mpi_prefix)
     except PlumblineError as error:
         raise PlumblineError(f"campaign {campaign.id} is not applied: {error}") from error
     return apply.Wish(

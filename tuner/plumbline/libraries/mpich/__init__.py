@@ -12,8 +12,16 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks, variables
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import (
+    DeliberateError,
+    Installation,
+    Knob,
+    built,
+    family,
+    hydra,
+    into_ranks,
+    variables,
+)
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db import user_files

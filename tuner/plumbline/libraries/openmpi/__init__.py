@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from plumbline.core.reach import Reach
 from plumbline.libraries import (
+    DeliberateError,
     Family,
     Installation,
     Knob,
@@ -18,10 +19,10 @@ from plumbline.libraries import (
     RulesKnown,
     built,
     family,
+    in_copy,
     into_ranks,
 )
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import DeliberateError, in_copy
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
