@@ -172,6 +172,11 @@ Collect = Callable[[Scrape], Iterable[Metric]]
 _collectors: dict[str, Collect] = {}
 
 
+def gauge(name: str, documentation: str, *labels: str) -> GaugeMetricFamily:
+    """Return a gauge with the labels of a place, and further ones."""
+    return GaugeMetricFamily(name, documentation, labels=(*PLACE, *labels))
+
+
 def collector(name: str) -> Callable[[Collect], Collect]:
     """Register a collector under a name of its own."""
 
@@ -234,7 +239,11 @@ class DatabaseCollector(Collector):
                         success.add_metric((name,), 0)
                     seconds.add_metric((name,), time.perf_counter() - started)
         kept, left_out = limited(collected, self._most)
-        yield _build()
+        yield InfoMetricFamily(
+            "plumbline_build",
+            "Version of Plumbline; always 1.",
+            value={"version": _version(), "python": platform.python_version()},
+        )
         yield from (success, seconds, *_counted(kept, self._most, left_out), *kept)
 
 
@@ -249,14 +258,6 @@ def _counted(kept: Iterable[Metric], most: int, left_out: int) -> Iterator[Metri
         "plumbline_series_left_out",
         "Series of places that are left out, as there are too many.",
         value=left_out,
-    )
-
-
-def _build() -> Metric:
-    return InfoMetricFamily(
-        "plumbline_build",
-        "Version of Plumbline; always 1.",
-        value={"version": _version(), "python": platform.python_version()},
     )
 
 

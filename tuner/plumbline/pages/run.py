@@ -194,7 +194,7 @@ def winner_page(visit: Visit) -> Response:
     first = [
         verdict
         for verdict in findings.get_verdicts(db, campaign.id, "before")
-        if _is_its(won, verdict)
+        if verdict.replaceable and holds(won, Target(verdict.function, verdict.bytes))
     ]
     return visit.page(
         "winner.html",
@@ -216,10 +216,6 @@ def winner_page(visit: Visit) -> Response:
         use_of_winners=putting_in_use.use(db, campaign, [won]),
         events=[event for event in campaigns.events(db, campaign.id) if _tells_of(won, event)],
     )
-
-
-def _is_its(won: Winner, verdict: Verdict) -> bool:
-    return verdict.replaceable and holds(won, Target(verdict.function, verdict.bytes))
 
 
 def _tells_of(won: Winner, event: Event) -> bool:

@@ -166,7 +166,7 @@ def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
             version_string=next(line for line in lines if _field(line)[0] == "MPICH Version"),
             prefix=str(folder.parent),
             fingerprint=built.fingerprint(identity),
-            build=_build(fields),
+            build={name: fields[key] for name, key in _BUILD.items() if fields.get(key)},
         ),
         mpirun=mpirun,
         mpicc=Path(mpicc) if mpicc else None,
@@ -200,8 +200,3 @@ _BUILD = {
     "compiler": "MPICH CC",
     "features": "MPICH features",
 }
-
-
-def _build(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return what the library says about its making; what it does not say is left out."""
-    return {name: fields[key] for name, key in _BUILD.items() if fields.get(key)}
