@@ -12,7 +12,7 @@ from typing import get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from plumbline_db import findings, way_back
+from plumbline_db import backups, findings
 from plumbline_db.cost import Spending
 from plumbline_db.coverage import Place
 from plumbline_db.records import Campaign, FailureKind
@@ -27,7 +27,7 @@ def database(scrape: Scrape) -> Iterator[Metric]:
     size.add_metric(("file",), path.stat().st_size)
     size.add_metric(("log",), _bytes_of(log))
     yield size
-    backup = way_back.newest_backup(path)
+    backup = backups.newest_backup(path)
     if backup is not None:
         yield GaugeMetricFamily(
             "plumbline_database_backup_timestamp_seconds",

@@ -13,11 +13,10 @@ from pathlib import Path
 import msgspec
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from plumbline.applied import files, places, targets
+from plumbline.applied import files, targets
 from plumbline.applied.files import find_block
 from plumbline.applied.generations import Generation, Store
-from plumbline.applied.places import Place, Scope
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place, Scope
 from plumbline.libraries import Family, Installation, Knob, ReadsParameterFiles, gate
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -197,8 +196,8 @@ def standing(mpi_prefix: Path | None) -> list[AppliedState]:
 
 def roots(mpi_prefix: Path | None) -> list[tuple[Scope, Path]]:
     """Return where generations of this user and of the site are. Takes the library's own tools."""
-    found_roots: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
-    if (user := places.root_of("user", None, None)) is not None:
+    found_roots: list[tuple[Scope, Path]] = [("site", targets.site_root(mpi_prefix, None))]
+    if (user := targets.root_of("user", None, None)) is not None:
         found_roots.insert(0, ("user", user))
     return found_roots
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import libraries
-from plumbline.applied import apply, places, standing
+from plumbline.applied import apply, standing, targets
 from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import in_force, proof
 from plumbline.campaign.in_force import ActiveFiles
@@ -113,7 +113,7 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Tamp
     here = apply.conflicts_in_environment(typed, applied)
     if here:
         return TamperCheck(not_active=[f"{text}: unset it, or log in anew" for text in here])
-    login = places.login_environment(bare, of_site=one.scope == "site")
+    login = targets.login_environment(bare, of_site=one.scope == "site")
     wrong = [
         f"{name} is {login.get(name, 'not set')} in a new login shell, not {value}: look at what "
         "its files set after our lines"

@@ -17,7 +17,7 @@ from plumbline.watch.chart import (
     largest_scale,
     launches_of,
 )
-from plumbline_db import campaigns, cost, lock, watching, way_back
+from plumbline_db import backups, campaigns, cost, lock, watching
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
 from plumbline_db.watching import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
@@ -158,7 +158,7 @@ def read(database: Path, now: datetime) -> Status:
 
 
 def _backup(database: Path) -> KnownBackup | None:
-    newest = way_back.newest_backup(database)
+    newest = backups.newest_backup(database)
     if newest is None:
         return None
     return KnownBackup(str(newest), iso(datetime.fromtimestamp(newest.stat().st_mtime, UTC)))

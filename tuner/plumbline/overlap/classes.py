@@ -34,7 +34,7 @@ _MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 
 
 class ThresholdSettings(msgspec.Struct, frozen=True):
     """`knobs` of the library, in force in all launches; `triples` of each size in a launch;
-    `place`: where ranks are (place.py)."""
+    `place`: where ranks are (benches.py)."""
 
     nprocs: int = 2
     knobs: Configuration = Configuration()

@@ -47,7 +47,7 @@ def of_run(visit: Visit, campaign: Campaign) -> list[Multiple]:
     key = ("multiples", campaign.id, campaign.state, runs.last(visit.db, campaign.id))
     text = visit.pictures.get(key, lambda: msgspec.json.encode(_read(visit, campaign, last)))
     return [
-        Multiple(function, Markup(picture), gain, query)  # noqa: S704 - by plot.py
+        Multiple(function, Markup(picture), gain, query)  # noqa: S704 - made here
         for function, picture, gain, query in msgspec.json.decode(text)
     ]
 

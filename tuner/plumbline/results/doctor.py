@@ -30,8 +30,9 @@ from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import extras, machine, paths, process
+from plumbline.system import machine, paths, process
 from plumbline.system.machine import processing_units
+from plumbline.system.version import absent_extras, missing_extra
 from plumbline.system.words import counted
 from plumbline_db import user_files
 from plumbline_db.connection import Database
@@ -457,9 +458,9 @@ def _tools() -> Iterator[DoctorFinding]:
 
 
 def _extras() -> Iterator[DoctorFinding]:
-    absent = extras.absent()
+    absent = absent_extras()
     for modules in absent.values():
-        yield DoctorFinding("extras", "notes", str(extras.missing(modules[0])))
+        yield DoctorFinding("extras", "notes", str(missing_extra(modules[0])))
     if not absent:
         yield DoctorFinding("extras", "fine", "pages and pictures are installed")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline import libraries
 from plumbline.core.reach import Reach
 from plumbline.libraries import (
     DeliberateError,
@@ -20,7 +21,6 @@ from plumbline.libraries import (
     family,
     hydra,
     into_ranks,
-    variables,
 )
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
@@ -87,7 +87,7 @@ class Mpich(hydra.Started):
         try:
             if done.status != 0:
                 raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
-            return variables.reported(done.stdout)
+            return libraries.reported(done.stdout)
         except (ValueError, msgspec.ValidationError) as error:
             raise PlumblineError(
                 f"{probe} system does not say what {installation.library.id} can be told "

@@ -17,16 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from plumbline import libraries
 from plumbline.core.reach import Reach
-from plumbline.libraries import (
-    DeliberateError,
-    Installation,
-    Knob,
-    family,
-    hydra,
-    mpiname,
-    variables,
-)
+from plumbline.libraries import DeliberateError, Installation, Knob, family, hydra, mpiname
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
@@ -185,7 +178,7 @@ class Mvapich2(hydra.Started):
             raise PlumblineError(
                 f"{installation.mpirun} cannot start {probe} (status {done.status}): {why}"
             )
-        return shown(done.stderr) | shown(done.stdout) | variables.reported_among(done.stdout)
+        return shown(done.stderr) | shown(done.stdout) | libraries.reported_among(done.stdout)
 
     def environment(self, installation: Installation) -> dict[str, str]:
         return dict(installation.environment)
