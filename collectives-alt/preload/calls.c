@@ -1,11 +1,13 @@
-/* The record of an application's calls: how many and how long, by function, communicator and
- * volume. What is sent is not looked at.
+/* The record of an application's calls: how many and how long, by function, communicator, volume,
+ * class of datatype and count shape; and when some calls began, to tell how far apart ranks enter.
+ * What is sent is not looked at.
  *
  * The ranks of a node share a file in the folder that PLUMBLINE_CALLS names, mapped into memory:
  * what is counted is in the file, whatever becomes of the process, and nothing is left to do at the
  * end. It is a `struct file`, then a slot for each rank: a `struct header` and the entries it uses,
  * as tuner/plumbline/results/profiling.py reads it. A slot has room for all entries there may be;
  * disk it takes as they come. */
+#include "classes.h"
 #include "neighbors.h"
 #include "preload.h"
 
@@ -24,13 +26,24 @@
 enum { FIRST_ENTRIES = 256, MOST_ENTRIES = 65536, NAME_BYTES = 32, LIBRARY_BYTES = 256 };
 enum { PAGE = 65536 }; /* no machine has larger ones */
 
-struct entry {
+struct key {
     int64_t bytes; /* PL_NO_VOLUME: not known */
+    int32_t function, nprocs;
+    int32_t nodes, ppn;  /* 0: not known */
+    int32_t type, shape; /* type_of, enum shape; 0: not known */
+};
+
+enum { SAMPLES = 8 };
+struct entry {
+    struct key key;
     int64_t calls; /* 0: written a moment later */
     int64_t ns, fastest_ns;
-    int32_t function, nprocs;
-    int32_t nodes, ppn; /* 0: not known */
+    int64_t following; /* calls that began sooner behind another collective than the fastest took */
+    int64_t number[SAMPLES], began_ns[SAMPLES]; /* of some calls, the same ones on all ranks */
 };
+
+/* The count shapes of plans (probes/measure/shape.h), as far as counts are like one. */
+enum shape { NO_SHAPE, EQUAL, LINEAR, LAST, HALF };
 
 struct file {
     char magic[8];
@@ -53,14 +66,19 @@ enum {
 };
 
 static struct {
-    struct header *header; /* NULL: nothing is recorded */
-    struct entry *entries; /* behind it */
-    uint32_t room;         /* entries that there is disk for */
-    uint32_t *index;       /* open addressing: the number of an entry + 1; 0: free */
-    int64_t started;
+    struct header *header;  /* NULL: nothing is recorded */
+    struct entry *entries;  /* behind it */
+    uint32_t room;          /* entries that there is disk for */
+    uint32_t *index;        /* open addressing: the number of an entry + 1; 0: free */
+    int64_t started, ended; /* ended: the last call */
+    struct {
+        MPI_Datatype type;
+        int32_t kind;
+    } types[PL_FUNCTION_COUNT]; /* the last predefined one of each function; kind 0: none */
     char path[PATH_MAX];
     int file;
-    off_t at; /* of the slot */
+    off_t at;                              /* of the slot */
+    struct entry *last[PL_FUNCTION_COUNT]; /* of the last call of each function */
     pthread_mutex_t lock;
 } book = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -84,31 +102,36 @@ static bool reserve(uint32_t entries)
     return errno == 0;
 }
 
-static bool same(const struct entry *left, const struct entry *right)
+static bool same(const struct key *left, const struct key *right)
 {
     return left->function == right->function && left->bytes == right->bytes &&
-           left->nprocs == right->nprocs && left->nodes == right->nodes && left->ppn == right->ppn;
+           left->nprocs == right->nprocs && left->nodes == right->nodes &&
+           left->ppn == right->ppn && left->type == right->type && left->shape == right->shape;
 }
 
 enum { PLACES = 2 * MOST_ENTRIES };
 
 /* Where the number of this key's entry is, or is to be. */
-static uint32_t *find(const struct entry *key)
+static uint32_t *find(const struct key *key)
 {
     uint64_t hash = (uint64_t)key->bytes * 31 + (uint64_t)key->function;
     hash = (hash * 31 + (uint64_t)key->nprocs) * 31 + (uint64_t)key->nodes;
+    hash = (hash * 31 + (uint64_t)key->type) * 31 + (uint64_t)key->shape;
     hash *= UINT64_C(0x9e3779b97f4a7c15);
     uint32_t at = (uint32_t)(hash >> 40) % PLACES;
-    while (book.index[at] > 0 && !same(&book.entries[book.index[at] - 1], key))
+    while (book.index[at] > 0 && !same(&book.entries[book.index[at] - 1].key, key))
         at = (at + 1) % PLACES;
     return &book.index[at];
 }
 
 /* Volumes past three quarters of what there is room for are counted as not known: what is left of
  * it has room for these. NULL: it has not. */
-static struct entry *entry_of(struct entry *key)
+static struct entry *entry_of(struct key *key)
 {
     const uint32_t used = book.header->used;
+    struct entry *last = book.last[key->function];
+    if (last && same(&last->key, key))
+        return last;
     uint32_t *place = find(key);
     if (*place == 0 && 4 * (uint64_t)used >= 3 * (uint64_t)book.room &&
         (2 * book.room > MOST_ENTRIES || !reserve(2 * book.room))) {
@@ -116,10 +139,10 @@ static struct entry *entry_of(struct entry *key)
         place = find(key);
     }
     if (*place > 0)
-        return &book.entries[*place - 1];
+        return book.last[key->function] = &book.entries[*place - 1];
     if (used == book.room)
         return NULL;
-    book.entries[used] = *key;
+    book.entries[used] = (struct entry){.key = *key, .fastest_ns = INT64_MAX};
     *place = book.header->used = used + 1;
     return &book.entries[used];
 }
@@ -175,6 +198,75 @@ static long long bytes_of(const struct pl_call *call, const struct pl_comm_state
     return bytes == PL_LOCAL_VOLUME ? local_bytes(call, comm_state) : bytes;
 }
 
+/* The kind of a datatype (classes.h) and the bytes of an element: kind << 16 | bytes. Only what
+ * nobody can free is remembered. */
+static int32_t type_of(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    const bool root = call->root == comm_state->rank;
+    const bool gathers = call->function == PL_FN_gather || call->function == PL_FN_gatherv;
+    const bool scatters = call->function == PL_FN_scatter || call->function == PL_FN_scatterv;
+    const bool sends = (gathers && !root) || (scatters && root);
+    const MPI_Datatype type = sends ? call->sendtype : call->recvtype;
+    int size = 0;
+    if (call->function == PL_FN_barrier || call->function == PL_FN_alltoallw ||
+        pl_has_neighbors(call->function))
+        return 0;
+    if (book.types[call->function].kind != 0 && book.types[call->function].type == type)
+        return book.types[call->function].kind;
+    const unsigned kind = pl_type_kind(type);
+    PMPI_Type_size(type, &size);
+    const int32_t known = (int32_t)(kind << 16) | (size < 1 << 16 ? size : 0);
+    if (!pl_is_derived(kind)) {
+        book.types[call->function].type = type;
+        book.types[call->function].kind = known;
+    }
+    return known;
+}
+
+static enum shape shape_of(const int *counts, int p, int32_t type)
+{
+    long long sum = 0;
+    int least = INT_MAX, most = 0, empty = 0;
+    for (int i = 0; i < p; i++) {
+        sum += counts[i];
+        least = counts[i] < least ? counts[i] : least;
+        most = counts[i] > most ? counts[i] : most;
+        empty += counts[i] == 0;
+    }
+    if ((long long)(most - least) * (type & 0xffff) <= PL_EQUAL_WITHIN)
+        return EQUAL;
+    if (4 * (long long)most >= 3 * sum)
+        return LAST;
+    return 3 * empty >= p ? HALF : LINEAR;
+}
+
+/* What this rank knows of it: of Gatherv and Scatterv the root alone. */
+static enum shape shape_on(const struct pl_call *call, const struct pl_comm_state *comm_state,
+                           int32_t type)
+{
+    const bool root = call->root == comm_state->rank;
+    const int *counts = NULL;
+    if (call->function == PL_FN_allgatherv || call->function == PL_FN_reduce_scatter ||
+        (call->function == PL_FN_gatherv && root))
+        counts = call->recvcounts;
+    if (call->function == PL_FN_alltoallv || (call->function == PL_FN_scatterv && root))
+        counts = call->sendbuf == MPI_IN_PLACE ? call->recvcounts : call->sendcounts;
+    return counts ? shape_of(counts, comm_state->p, type) : NO_SHAPE;
+}
+
+/* All calls are as likely to be among the samples; which ones are follows from their number. */
+static void sample(struct entry *entry, int64_t start)
+{
+    const uint64_t number = (uint64_t)entry->calls;
+    uint64_t place = number - 1;
+    if (number > SAMPLES)
+        place = (number * UINT64_C(0x9e3779b97f4a7c15) >> 32) * (number & UINT32_MAX) >> 32;
+    if (place < SAMPLES) {
+        entry->number[place] = (int64_t)number;
+        entry->began_ns[place] = start;
+    }
+}
+
 int pl_calls_locate(MPI_Comm comm, struct pl_comm_state *comm_state)
 {
     const struct pl_nodes *nodes;
@@ -193,25 +285,31 @@ void pl_calls_count(const struct pl_call *call, const struct pl_comm_state *comm
                     int64_t start)
 {
     const int64_t end = pl_calls_now();
-    struct entry key = {.bytes = bytes_of(call, comm_state),
-                        .fastest_ns = INT64_MAX,
-                        .function = (int32_t)call->function,
-                        .nprocs = comm_state->p,
-                        .nodes = comm_state->nodes,
-                        .ppn = comm_state->ppn};
+    struct key key = {.bytes = bytes_of(call, comm_state),
+                      .function = (int32_t)call->function,
+                      .nprocs = comm_state->p,
+                      .nodes = comm_state->nodes,
+                      .ppn = comm_state->ppn};
     if (pl_state.threads)
         pthread_mutex_lock(&book.lock);
+    if (key.bytes >= 0) {
+        key.type = type_of(call, comm_state);
+        key.shape = shape_on(call, comm_state, key.type);
+    }
     struct entry *entry = book.header ? entry_of(&key) : NULL;
     if (entry) {
         entry->ns += end - start;
         if (end - start < entry->fastest_ns)
             entry->fastest_ns = end - start;
         entry->calls++;
+        entry->following += start - book.ended < entry->fastest_ns;
+        sample(entry, start);
     } else if (book.header) {
         book.header->lost++;
     }
     if (book.header)
         book.header->elapsed_ns = end - book.started;
+    book.ended = end;
     if (pl_state.threads)
         pthread_mutex_unlock(&book.lock);
 }
@@ -243,7 +341,7 @@ static bool take_slot(void)
         return false;
     head->one = 1;
     head->slot_bytes = SLOT;
-    memcpy(head->magic, "PLCALLS2", sizeof head->magic);
+    memcpy(head->magic, "PLCALLS3", sizeof head->magic);
     book.at = PAGE + (off_t)SLOT * atomic_fetch_add(&head->slots, 1);
     munmap(head, sizeof *head);
     return reserve(FIRST_ENTRIES);

@@ -157,6 +157,11 @@ static unsigned predefined_kind(MPI_Datatype type)
     return OTHER;
 }
 
+bool pl_is_derived(unsigned type_kind)
+{
+    return type_kind == DERIVED;
+}
+
 /* MPI_Type_create_f90_* give predefined types without a name. */
 unsigned pl_type_kind(MPI_Datatype type)
 {

@@ -22,5 +22,6 @@ void pl_type_words(unsigned kinds, void (*put)(void *to, const char *word), void
  * only in `any`. */
 unsigned pl_op_kind(MPI_Op op);
 unsigned pl_type_kind(MPI_Datatype type);
+bool pl_is_derived(unsigned type_kind);
 
 #endif

@@ -181,6 +181,10 @@ static inline bool pl_add_up(const int *counts, const int *displs,
     return least >= 0;
 }
 
+/* Bytes by which equal counts may differ. A type is another one on each rank of MPI_Allgatherv, so
+ * bytes are compared: by all ranks the same ones. */
+enum { PL_EQUAL_WITHIN = 16 };
+
 /* Both tables of a call, as far as they are significant here. False where a table is missing or
  * has a negative count. */
 bool pl_table_of(const struct pl_call *call, const struct pl_comm_state *comm_state,

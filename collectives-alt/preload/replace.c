@@ -13,9 +13,6 @@ static bool is_any(unsigned kinds)
     return kinds == PL_ANY_CLASS;
 }
 
-/* Counts that all ranks know are of a type that is another one on each rank of MPI_Allgatherv, so
- * that bytes are compared: by all ranks the same ones. */
-enum { PL_EQUAL_WITHIN = 16 };
 static bool has_equal_counts(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
     struct pl_table table;

@@ -113,6 +113,15 @@ def write(
     ]
 
 
+def is_written(bundle: Bundle, formats: Sequence[str]) -> bool:
+    """Return whether the folder of a bundle contains just what `write` would write there."""
+    made = {bundle.directory / name: text.encode() for _, name, text in texts(bundle, formats)}
+    return all(
+        not path.is_symlink() and path.is_file() and path.read_bytes() == data
+        for path, data in made.items()
+    )
+
+
 def is_ours(path: Path) -> bool:
     """Return whether it is as Plumbline wrote it: a file with its own checksum in its head."""
     if path.is_symlink() or not path.is_file():

@@ -62,6 +62,9 @@ class Job:
         real = shutil.which("mpirun")
         self._mpirun.write_text(_MPIRUN.format(mpirun=real, log=self._log))
         self._mpirun.chmod(0o755)
+        # Modules are compiled once, as in an installation.
+        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+        self._environment = environment() | _AS_ROOT | compiled
 
     def plain(self, program: Sequence[object]) -> Run:
         return self._run([], program)
@@ -91,7 +94,7 @@ class Job:
         begun = time.time()
         done = subprocess.run(
             [str(word) for word in [*before, *mpirun, *program]], cwd=self._folder,
-            env=environment() | _AS_ROOT, capture_output=True, text=True, check=True, timeout=3600,
+            env=self._environment, capture_output=True, text=True, check=True, timeout=3600,
         )  # fmt: skip
         ended = time.time()
         last = self._log.read_text().replace(",", ".").splitlines()[-1]

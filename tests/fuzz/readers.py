@@ -150,11 +150,11 @@ def calls_file(
     """Of the layout of collectives-alt/preload/calls.c."""
     names = b"".join(name.ljust(32, b"\0") for name in (b"MPI_Bcast", b"MPI_Reduce"))
     header = profiling._HEADER.pack(
-        head.get("header_bytes", profiling._HEADER.size + len(names)), 48,
+        head.get("header_bytes", profiling._HEADER.size + len(names)), profiling._ENTRY.size,
         head.get("used", len(entries)), 1, rank, nprocs, functions, 1, 7,
         head.get("elapsed_ns", 10**9), head.get("lost", 0), b"Open MPI v4.1.4",
     )  # fmt: skip
-    file = profiling._FILE.pack(b"PLCALLS2", 1, head.get("slot_bytes", 4096), 1)
+    file = profiling._FILE.pack(b"PLCALLS3", 1, head.get("slot_bytes", 4096), 1)
     packed = b"".join(profiling._ENTRY.pack(*entry) for entry in entries)
     return file.ljust(profiling._FIRST_SLOT, b"\0") + header + names + packed
 
@@ -334,8 +334,12 @@ READERS: dict[str, Reader] = {
     "calls": Reader(
         _calls,
         lambda: [
-            calls_file((1024, 10, 4000, 100, 0, 4, 1, 4), (-1, 1, 9, 9, 1, 2, 0, 0)),
-            calls_file((8, 1, 1, 1, 1, 4, 1, 4)) + calls_file((8, 2, 9, 1, 1, 4, 1, 4), rank=1),
+            calls_file(
+                (1024, 0, 4, 1, 4, 1 << 17 | 8, 1, 10, 4000, 100, 5, *range(1, 17)),
+                (-1, 1, 2, 0, 0, 0, 0, 1, 9, 9, 0, *[0] * 16),
+            ),
+            calls_file((8, 1, 4, 1, 4, 1 << 16 | 4, 4, 1, 1, 1, 0, 1, *[0] * 15))
+            + calls_file((8, 1, 4, 1, 4, 1 << 22, 2, 2, 9, 1, 2, 1, *[0] * 15), rank=1),
         ],
     ),
     "recording": Reader(

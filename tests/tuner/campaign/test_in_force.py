@@ -12,8 +12,10 @@ import msgspec
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.settings import starting
+from plumbline.campaign.in_force import Shown
+from plumbline.settings import ranks_asked, starting
 from plumbline.settings.toolchain import Toolchain
+from plumbline.system import answers
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -167,3 +169,36 @@ def test_an_application_whose_ranks_are_bound_otherwise(
     sentence = in_force.elsewhere(found, application.split())
     assert bool(sentence) == said
     assert all(way in sentence for way in placed) or not said
+
+
+def test_a_proof_is_remembered_for_the_same_files(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = in_force.files(place.database, None, None)
+    start = ranks_asked.of(["./application"], {})
+    proofs: list[Shown] = []
+
+    def counted(*words: object) -> Shown:
+        proofs.append(shown(*words))
+        return proofs[-1]
+
+    shown = in_force.shown
+    monkeypatch.setattr(in_force, "shown", counted)
+
+    def lately(**own: str) -> Shown:
+        environment = in_force.environment(found) | own
+        with answers.remembered(tmp_path / "answers"):
+            return in_force.shown_lately(found, environment, start, tmp_path)
+
+    first, second = lately(), lately()
+    assert first.statements == proofs[0].statements and len(proofs) == 1
+    assert all("(shown by a job at " in statement for statement in second.statements[-1:])
+    assert msgspec.structs.replace(second, statements=first.statements) == first
+    lately(OMPI_MCA_coll="^sm")
+    assert len(proofs) == 2
+    rules = place.folder / ompi_rules.RULES_FILE_NAME
+    original = rules.read_text()
+    rules.write_text(original + "# a note\n")
+    lately()
+    rules.write_text(original)
+    assert len(proofs) == 3

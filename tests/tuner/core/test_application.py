@@ -7,15 +7,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.application import (
+    Calls,
+    alike,
     heaviest,
     nearest,
     require,
     shapes,
+    way,
     weights,
     worth,
     write,
@@ -163,3 +167,24 @@ def test_the_nearest_is_within_reach(wanted: int, sizes: set[int]) -> None:
             <= max(size, wanted) / min(size, wanted) * 1.000001
             for size in sizes
         )
+
+
+def test_calls_are_measured_as_the_application_makes_them() -> None:
+    """The first call that asks for a datatype, a count shape or a way of use decides."""
+
+    def of(function: str, following: float = 0.0, spread: float | None = None, **own: str) -> Calls:
+        made = calls(function, 64, 100.0, 1e-6)
+        return msgspec.structs.replace(made, following=following, spread_seconds=spread, **own)
+
+    bcast = of("MPI_Bcast", type="MPI_DOUBLE", counts="")
+    doubles = of("MPI_Allreduce", following=60.0, type="MPI_DOUBLE")
+    integers = of("MPI_Reduce", type="MPI_INT")
+    uneven = of("MPI_Gatherv", spread=1e-3, counts="last")
+    late = of("MPI_Alltoall", spread=1e-3, counts="linear")
+    assert way([bcast]) == {} and way([of("MPI_Scan", type="derived", spread=1e-9)]) == {}
+    assert way([uneven]) == {"counts": "last", "use": "loop"}
+    assert way([late]) == {"use": "loop"}
+    every = [bcast, doubles, integers, uneven, late]
+    assert way(every) == {"type": "MPI_DOUBLE", "use": "stream", "counts": "last"}
+    assert alike(every) == [bcast, doubles]
+    assert alike(every[2:]) == [integers, uneven, late]

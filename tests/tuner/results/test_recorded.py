@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.results.profiling import ProfiledRank, application, ranks
+from plumbline.results.profiling import ProfiledRank, UsedCalls, application, ranks
 from plumbline_db.errors import PlumblineError
 
 BCAST = ("MPI_Bcast", 4, 1, 4, 1024)
@@ -83,14 +83,56 @@ def test_many_volumes_become_few() -> None:
     assert len(few) == 64
 
 
+def test_what_is_sent_and_how_far_apart_ranks_enter() -> None:
+    """The datatype and the count shape with most time; where no rank knows them, others may."""
+    key = ("MPI_Gatherv", 3, 2, 2, 1024)
+
+    def with_uses(number: int, node: str, *uses: UsedCalls) -> ProfiledRank:
+        ns = sum(use.ns for use in uses)
+        calls = {key: (10, ns, 10)}
+        return ProfiledRank(7, number, 3, True, 10**9, 0, "", calls, {key: list(uses)}, node)
+
+    root = [
+        UsedCalls("MPI_INT", "linear", 100, 3, {1: 1000, 2: 5000}),
+        UsedCalls("MPI_DOUBLE", "last", 500, 3, {1: 100, 5: 700}),
+    ]
+    leaf = [
+        UsedCalls("MPI_INT", "linear", 100, 0, {1: 1010, 2: 5030}),
+        UsedCalls("MPI_DOUBLE", "last", 100, 0, {1: 140, 6: 700}),
+    ]
+    distant = UsedCalls("MPI_INT", "", 550, 0, {1: 9_000_000})
+    ranks = [
+        with_uses(0, "a", *root),
+        with_uses(1, "a", *leaf),
+        with_uses(2, "b", distant),
+    ]
+    (found,) = application(ranks, version="", command=[], started="", status=0).calls
+    assert (found.type, found.counts) == ("MPI_INT", "last")
+    assert found.following == 2.0
+    assert found.spread_seconds == pytest.approx(30e-9)  # of 10, 30 and 40: the second rank's call
+    alone = application(ranks[2:], version="", command=[], started="", status=0).calls[0]
+    assert (alone.counts, alone.spread_seconds) == ("", None)
+
+
 def slot(rank: int, *entries: tuple[int, ...], present: int = 1, used: int | None = None) -> bytes:
     names = b"".join(name.ljust(32, b"\0") for name in (b"MPI_Barrier", b"MPI_Bcast"))
-    numbers = (312 + 64, 48, len(entries) if used is None else used, present, rank, 4, 2, 1, 7, 9)
+    numbers = (312 + 64, 192, len(entries) if used is None else used, present, rank, 4, 2, 1, 7, 9)
     header = struct.pack("=4I4i3q256s", *numbers, 0, b"Open MPI")
-    return header + names + b"".join(struct.pack("=4q4i", *entry) for entry in entries)
+    return header + names + b"".join(struct.pack("=q6i4q16q", *entry) for entry in entries)
 
 
-def file_of(*slots: bytes, magic: bytes = b"PLCALLS2", slot_bytes: int = 1024) -> bytes:
+FLOATING_8, DERIVED = 1 << 17 | 8, 1 << 22 | 8
+
+
+def used(
+    function: int = 1, type: int = FLOATING_8, shape: int = 1, following: int = 5
+) -> tuple[int, ...]:
+    """Ten calls of MPI_Bcast; when two of them began is known."""
+    samples = (1, 2, *[0] * 6, 100, 200, *[0] * 6)
+    return (1024, function, 4, 1, 4, type, shape, 10, 900, 80, following, *samples)
+
+
+def file_of(*slots: bytes, magic: bytes = b"PLCALLS3", slot_bytes: int = 1024) -> bytes:
     head = struct.pack("=8s3I", magic, 1, slot_bytes, len(slots)).ljust(65536, b"\0")
     return head + b"".join(one.ljust(1024, b"\0") for one in slots[:-1]) + slots[-1]
 
@@ -98,11 +140,17 @@ def file_of(*slots: bytes, magic: bytes = b"PLCALLS2", slot_bytes: int = 1024) -
 def test_a_file_of_a_node(tmp_path: Path) -> None:
     """The second rank has ended before it began; what the last one uses is all there is of it."""
     path = tmp_path / "host-1-0.calls"
-    entry = (1024, 10, 900, 80, 1, 4, 1, 4)
-    path.write_bytes(file_of(slot(3, entry), slot(2, present=0), slot(1)))
+    entry, another = used(type=FLOATING_8, shape=3), used(type=DERIVED, shape=0)
+    path.write_bytes(file_of(slot(3, entry, another), slot(2, present=0), slot(1)))
+    began_ns = {1: 100, 2: 200}
+    uses = [
+        UsedCalls("MPI_DOUBLE", "last", 900, 5, began_ns),
+        UsedCalls("derived", "", 900, 5, began_ns),
+    ]
+    name = path.name
     assert ranks(tmp_path) == [
-        ProfiledRank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (10, 900, 80)}),
-        ProfiledRank(7, 1, 4, True, 9, 0, "Open MPI", {}),
+        ProfiledRank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (20, 1800, 80)}, {BCAST: uses}, name),
+        ProfiledRank(7, 1, 4, True, 9, 0, "Open MPI", {}, node=name),
     ]
     for corrupted in (
         file_of(slot(3, entry))[:-1],
@@ -112,7 +160,9 @@ def test_a_file_of_a_node(tmp_path: Path) -> None:
         file_of(slot(3, entry), slot_bytes=8),
         file_of(slot(3, entry, used=100)),
         file_of(slot(4)),
-        file_of(slot(3, (1024, 10, 900, 80, 2, 4, 1, 4))),
+        file_of(slot(3, used(function=2))),
+        file_of(slot(3, used(shape=5))),
+        file_of(slot(3, used(following=11))),
     ):
         path.write_bytes(corrupted)
         with pytest.raises(PlumblineError, match=r"host-1-0\.calls: no record of calls"):

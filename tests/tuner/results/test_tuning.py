@@ -139,6 +139,9 @@ def test_jobs_learn_until_nothing_is_unknown(site: Site, tmp_path: Path) -> None
     there.rename(other.database)
     elsewhere = other.job("60s", "3")  # the winners of the site's database, imported
     assert elsewhere.returncode == 3 and "nothing is measured" in elsewhere.stderr
+    again = other.job("60s", "3")  # the test of the winners is remembered
+    assert again.returncode == 3
+    assert ("(shown by a job at " in again.stderr) == ("decides" in elsewhere.stderr)
 
 
 def test_a_job_that_is_killed_while_it_measures_starts_nothing(site: Site) -> None:

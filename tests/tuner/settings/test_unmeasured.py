@@ -55,6 +55,7 @@ def test_every_key_is_judged() -> None:
 OTHERS = {
     "type": "MPI_INT",
     "op": "MPI_SUM",
+    "counts": "linear",
     "guidelines": ["GL12"],
     "guidelines_file": load(),
     "functions": ["MPI_Bcast"],
@@ -77,6 +78,7 @@ OTHERS = {
     "keep_days": 90.0,
     "keep_last": 10,
     "earlier": "none",
+    "limited_to": "ranks",
 }
 
 

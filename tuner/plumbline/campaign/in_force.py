@@ -4,10 +4,12 @@ with the launcher, the number of ranks and the layout of its own command."""
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +26,7 @@ from plumbline.settings import Settings, default_campaign, ranks_asked, starting
 from plumbline.settings.identity import to_start
 from plumbline.settings.ranks_asked import Start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.system import answers, version
 from plumbline.system.words import counted
 from plumbline_db import campaigns, findings, machines, started, user_files
 from plumbline_db.connection import Database
@@ -277,6 +280,45 @@ def shown(files: ActiveFiles, environment: Mapping[str, str], start: Start, shar
         raise _not_in_force(evidence)
     notes += evidence.told
     return Shown(layout, [*notes, *(f"not in force: {each}" for each in evidence.problems)], silent)
+
+
+def shown_lately(
+    files: ActiveFiles, environment: Mapping[str, str], start: Start, shared: Path
+) -> Shown:
+    """Return the same as `shown`; where answers are remembered, what an earlier job was shown with
+    the same content of all files, the same command before the program, library, host and variables.
+    Only what was shown without a problem is remembered. Raises PlumblineError as `shown` does."""
+    toolchain, now = files.toolchain, datetime.datetime.now().astimezone()
+    contents = [toolchain.probe, toolchain.preload, *sorted(files.script.parent.iterdir())]
+    contents += filter(None, [Path(shutil.which(start.starter) or "")])
+    question = [
+        *("proof", version.PLUMBLINE, *start.launcher),
+        *(toolchain.machine.id, toolchain.installation.library.fingerprint),
+        *(f"{path} {answers.checksum(path)}" for path in contents),
+        *answers.deciding(environment),
+    ]
+    first_time: list[Shown] = []
+
+    def prove() -> str:
+        first_time.append(shown(files, environment, start, shared))
+        return msgspec.json.encode(_ShownAt(now.isoformat(), first_time[0])).decode()
+
+    earlier = msgspec.json.decode(
+        answers.ask(question, prove, is_kept=lambda: not first_time[0].silent), type=_ShownAt
+    )
+    if first_time:
+        return first_time[0]
+    time = datetime.datetime.fromisoformat(earlier.time)
+    since = f"(shown by a job at {time:%Y-%m-%d %H:%M})"
+    statements = [f"{statement} {since}" for statement in earlier.shown.statements]
+    return msgspec.structs.replace(earlier.shown, statements=statements)
+
+
+class _ShownAt(msgspec.Struct, frozen=True):
+    """Knowledge of a job before its application started, and when (ISO 8601)."""
+
+    time: str
+    shown: Shown
 
 
 def _not_in_force(evidence: proof.Proof) -> PlumblineError:

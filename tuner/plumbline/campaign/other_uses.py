@@ -76,16 +76,20 @@ def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Cir
     """All circumstances of a call, the campaign's own first. `crowded`: more ranks than cores,
     where ranks cannot start at the same time."""
     own, *others = _data(settings, case)
-    shapes = [msgspec.structs.replace(own, counts=counts) for counts in other_counts(case.function)]
+    shapes = [
+        msgspec.structs.replace(own, counts=counts)
+        for counts in other_counts(case.function, own.counts)
+    ]
     return [
         *(Circumstance(use, own) for use in ("", *other_uses(settings, crowded=crowded))),
         *(Circumstance("", data) for data in (*others, *shapes)),
     ]
 
 
-def other_counts(function: str) -> list[str]:
-    """Return the count shapes of a function beside the equal one."""
-    return [shape for shape in COUNT_SHAPES[1:] if function in FUNCTIONS_IN_PARTS]
+def other_counts(function: str, own: str = EQUAL_COUNTS) -> list[str]:
+    """Return the count shapes of a function beside its own one."""
+    others = [shape for shape in COUNT_SHAPES if shape != own]
+    return others if function in FUNCTIONS_IN_PARTS else []
 
 
 def other_uses(settings: Settings, *, crowded: bool) -> list[str]:
@@ -107,7 +111,8 @@ def kinds(function: str, own: Data) -> list[Data]:
     first = own.of(function)
     reduces = function in REDUCTIONS
     others = _REDUCED if reduces else [(type, first.op) for type in _MOVED]
-    return list(dict.fromkeys([first, *(Data(type, op, own.root) for type, op in others)]))
+    sent = (Data(type, op, own.root, first.counts) for type, op in others)
+    return list(dict.fromkeys([first, *sent]))
 
 
 def _elements(case: PlanCase, nprocs: int, type: str) -> bool:

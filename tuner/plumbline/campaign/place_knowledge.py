@@ -30,7 +30,7 @@ from plumbline_db.layout import JOB
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Machine, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.registry import exporters, texts, write
+from plumbline_exporters.registry import exporters, is_written, texts, write
 
 STALE = datetime.timedelta(days=180)
 # A call is worth measuring from this share of the application's time on that may be saved.
@@ -143,7 +143,9 @@ class Knowledge(msgspec.Struct, frozen=True):
         facts += [repr(exported_as(winner)) for winner in every]
         name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
         bundle = _bundle(toolchain, chosen, folder / name)
-        write(bundle, list(exporters(toolchain.family.name)))
+        formats = list(exporters(toolchain.family.name))
+        if not is_written(bundle, formats):
+            write(bundle, formats)
         return ActiveFiles(
             campaign=bundle.campaign,
             settings=settings.but(profile=None, sizes=_proof_sizes(every, settings)),

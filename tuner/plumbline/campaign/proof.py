@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -24,13 +24,15 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import DeliberateError, Family, in_copy, into_ranks
 from plumbline.libraries.into_ranks import for_ranks, rank_lists
-from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import process
 from plumbline_db import runs, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Failure, Suite, Winner
+
+if TYPE_CHECKING:
+    from plumbline.measure.launches import LaunchStore
 
 # Winners of a campaign that are proven to be in force (proof.py), before each confirmation. Its
 # launches are kept like any other, what they show is kept as events.

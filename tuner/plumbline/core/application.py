@@ -13,6 +13,7 @@ from typing import Literal, Protocol, Self, TypeVar
 
 import msgspec
 
+from plumbline.core.plan import COUNT_SHAPES, FUNCTIONS_IN_PARTS, REDUCTIONS, TYPE_BYTES
 from plumbline.system.words import counted
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError, command_name
@@ -43,7 +44,12 @@ class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     are those of a rank, on the average over all ranks of the job; `fastest_seconds` is the fastest
     call of the rank whose fastest one is slowest; `work_seconds` is what the calls take when nobody
     is late, as far as that can be told. `nodes`, `ppn`: ranks a node at most; None where nobody
-    could say (inter-communicators). `bytes`: None where a rank does not know the volume."""
+    could say (inter-communicators). `bytes`: None where a rank does not know the volume.
+
+    `type` and `counts`: the datatype (or its class, where campaigns measure none of it) and the
+    count shape with most time; empty where nobody knows. `following` of the calls began sooner
+    behind another collective than they took. `spread_seconds`: how far apart the ranks of a node
+    enter, in the middle of sampled calls."""
 
     function: str
     nprocs: int
@@ -54,6 +60,10 @@ class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
     fastest_seconds: float
     work_seconds: float
+    type: str = ""
+    counts: str = ""
+    following: float = 0.0
+    spread_seconds: float | None = None
 
 
 def joined(sites: Iterable[Calls]) -> list[Calls]:
@@ -70,6 +80,29 @@ def joined(sites: Iterable[Calls]) -> list[Calls]:
                 work_seconds=calls_so_far.work_seconds + site.work_seconds,
             )
     return list(calls_by_volume.values())
+
+
+def alike(calls: Sequence[Calls]) -> list[Calls]:
+    """Return the calls that one campaign measures as the application makes them: all that do not
+    ask for another value of a key than the first of them that asks for one."""
+    chosen = way(calls)
+    return [each for each in calls if way([each]).items() <= chosen.items()]
+
+
+def way(calls: Iterable[Calls]) -> dict[str, str]:
+    """Return the keys of a campaign about calls: the datatype, the count shape and the way of use,
+    as far as they are known and not the usual ones. The first call that asks for a key decides."""
+    keys: dict[str, str] = {}
+    for each in calls:
+        if each.function in REDUCTIONS and each.type in TYPE_BYTES:
+            keys.setdefault("type", each.type)
+        if each.function in FUNCTIONS_IN_PARTS and each.counts in COUNT_SHAPES[1:]:
+            keys.setdefault("counts", each.counts)
+        if 2 * each.following > each.calls:
+            keys.setdefault("use", "stream")
+        elif each.spread_seconds is not None and each.spread_seconds > each.fastest_seconds:
+            keys.setdefault("use", "loop")
+    return keys
 
 
 class Application(
@@ -144,7 +177,8 @@ def decoded(data: bytes, path: Path) -> Application:
             f"`{command_name()} profile -- mpirun … application` writes one"
         ) from error
     for number, call in enumerate(application.calls):
-        times = (call.calls, call.seconds, call.fastest_seconds, call.work_seconds)
+        times = [call.calls, call.seconds, call.fastest_seconds, call.work_seconds]
+        times += [call.following, call.spread_seconds or 0.0]
         if call.nprocs < 1 or min(times) < 0 or (call.bytes or 0) < 0 or not call.function:
             raise UsageError(f"profile {path}: calls[{number}]: a number is impossible")
     return application

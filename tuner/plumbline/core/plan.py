@@ -4,6 +4,7 @@ Pure: cells and candidates in, text out."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
@@ -122,10 +123,12 @@ class Data(msgspec.Struct, frozen=True):
 
     def of(self, function: str) -> Data:
         """Return the data of a call of `function`, with the usual names in place of empty ones:
-        reductions add floats, as OSU and IMB do, and other functions send bytes."""
+        reductions add floats, as OSU and IMB do, and other functions send bytes. Without counts the
+        shape is the equal one."""
         type = self.type or ("MPI_FLOAT" if function in _WITH_OPERATOR else "MPI_BYTE")
         op = self.op or ("MPI_BOR" if type == "MPI_BYTE" else "MPI_SUM")
-        return msgspec.structs.replace(self, type=type, op=op)
+        counts = self.counts if function in FUNCTIONS_IN_PARTS else EQUAL_COUNTS
+        return Data(type, op, self.root, counts)
 
     def width(self, function: str) -> int:
         """Return the bytes of an element."""
@@ -494,6 +497,7 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _value(text: str, also: str = "") -> str:
     """`also`: what else may stand in it, as in `name:parameter=value` of a variant."""
     if not _VALUE.match(text.replace(also, "") if also else text):

@@ -217,7 +217,9 @@ def condition(winner: Winner, sent: Data, own: Data, size: int) -> str:
     type on all ranks."""
     if not is_profile(winner):
         return ""
-    if sent.counts != EQUAL_COUNTS:
+    if sent.counts != own.counts:
+        if own.counts != EQUAL_COUNTS:
+            return ""
         apart = size >= _TOLD_APART_BYTES * winner.nprocs
         return _IF_EQUAL if apart and winner.function in _KNOWN_COUNTS else ""
     own_class = _CLASSES.get(own.type, "")

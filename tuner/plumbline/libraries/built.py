@@ -5,11 +5,12 @@ does a copy in another place."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from plumbline.system import process
+from plumbline.system import answers, process
 from plumbline_db.errors import PlumblineError
 
 _CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
@@ -20,8 +21,26 @@ def tool_output(
     library: str,
     environment: Mapping[str, str] | None = None,
     timeout_seconds: float = 60,
+    read: Callable[[str], Iterable[Path]] = lambda _: (),
 ) -> str:
-    """On standard output. Raises PlumblineError where the tool fails."""
+    """Return what a tool prints on standard output, which a job may remember as long as the tool,
+    the library beside it and the files that it has `read` are unchanged. Raises PlumblineError
+    where the tool fails."""
+    tool = Path(words[0])
+    given = os.environ if environment is None else environment
+    return answers.ask(
+        [*map(str, words), *answers.deciding(given)],
+        lambda: _output(words, library, environment, timeout_seconds),
+        lambda text: [tool, *files(tool, LIBMPI), *read(text)],
+    )
+
+
+def _output(
+    words: Sequence[str | Path],
+    library: str,
+    environment: Mapping[str, str] | None,
+    timeout_seconds: float,
+) -> str:
     done = process.run(
         words,
         timeout_seconds=timeout_seconds,
@@ -41,6 +60,15 @@ _FOLDERS = ("lib64", "lib", "lib/*")
 
 # File names of the library; libmpi.so in /usr/lib may belong to another MPI.
 LIBMPI = ("libmpich.so*", "libmpi.so*")
+
+
+def files(tool: Path, patterns: Sequence[str], folders: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield what matches the patterns in the folders of libraries beside a tool, or beside what the
+    tool is a link to."""
+    for prefix in {tool.parent.parent, tool.resolve().parent.parent}:
+        for folder in (*folders, *_FOLDERS):
+            for pattern in patterns:
+                yield from prefix.glob(f"{folder}/{pattern}")
 
 
 def facts(

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from plumbline.libraries.space import Space
-from plumbline.system import mistakes, toml, version
+from plumbline.system import answers, mistakes, toml, version
 from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Library
@@ -119,13 +119,23 @@ class _Additions(msgspec.Struct, frozen=True):
 
 
 def for_library(folder: Path, library: Library) -> Space:
-    """The space of the library's family in `folder`, for the library's version."""
+    """The space of the library's family in `folder`, for the library's version. A job may remember
+    it as long as the files and their reader are unchanged."""
     path = folder / f"{library.family}.toml"
+    text = answers.ask(
+        ("search space", str(path), library.version),
+        lambda: msgspec.json.encode(_for_library(path, library)).decode(),
+        lambda _: [*folder.glob("**/*"), folder, Path(__file__), Path(facts.__file__)],
+    )
+    return msgspec.json.decode(text, type=Space)
+
+
+def _for_library(path: Path, library: Library) -> Space:
     for space in load(path) if path.is_file() else ():
         if space.holds(library.version):
             return space
     raise PlumblineError(
-        f"no search space in {folder} fits {library.id}; set min_version and below_version of "
+        f"no search space in {path.parent} fits {library.id}; set min_version and below_version of "
         f"{path.name} so that one does, and compare it with `{command_name()} doctor`"
     )
 

@@ -6,8 +6,10 @@ import datetime
 import os
 import re
 import shutil
+import statistics
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -15,6 +17,7 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.core.application import Application, Calls
+from plumbline.core.plan import COUNT_SHAPES
 from plumbline.libraries import Family, Installation, into_ranks
 from plumbline.settings import ranks_asked
 from plumbline.system import paths, process, version
@@ -25,9 +28,10 @@ SUFFIX = ".calls"
 
 _FILE = struct.Struct("=8s3I")
 _HEADER = struct.Struct("=4I4i3q256s")
-_ENTRY = struct.Struct("=4q4i")
+_ENTRY = struct.Struct("=q6i4q16q")
+_SAMPLES = 8
 _NAME_BYTES = 32
-_MAGIC = b"PLCALLS2"
+_MAGIC = b"PLCALLS3"
 _FIRST_SLOT = 65536
 _FUNCTION = re.compile(r"MPI_[A-Za-z_]+\Z")
 
@@ -35,13 +39,38 @@ _FUNCTION = re.compile(r"MPI_[A-Za-z_]+\Z")
 # volumes within a quarter of an octave are combined.
 _MOST_VOLUMES = 64
 
+# The kinds of datatypes (collectives-alt/preload/classes.c), and those with a length in bytes that
+# campaigns measure.
+_KINDS = ("integer", "floating", "complex", "logical", "byte", "pair", "derived", "other")
+_TYPES = {
+    ("integer", 4): "MPI_INT",
+    ("integer", 8): "MPI_INT64_T",
+    ("floating", 4): "MPI_FLOAT",
+    ("floating", 8): "MPI_DOUBLE",
+    ("byte", 1): "MPI_BYTE",
+    ("other", 1): "MPI_CHAR",
+}
+
 # function, nprocs, nodes, ppn, bytes
 _Key = tuple[str, int, int, int, int]
 
 
+class UsedCalls(msgspec.Struct, frozen=True):
+    """Calls with one datatype and count shape (empty where a rank does not know them). `following`
+    of them began sooner behind another collective than they took; `began_ns` of some, by their
+    number among these calls: the same ones on all ranks."""
+
+    type: str
+    counts: str
+    ns: int
+    following: int
+    began_ns: dict[int, int]
+
+
 class ProfiledRank(msgspec.Struct, frozen=True):
     """The record that one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By
-    key: calls, nanoseconds, nanoseconds of the fastest."""
+    key: calls, nanoseconds, nanoseconds of the fastest; and what is known of their use. `node`: the
+    name of the file, which is one for each node."""
 
     job: int
     rank: int
@@ -51,12 +80,33 @@ class ProfiledRank(msgspec.Struct, frozen=True):
     lost: int
     library: str
     calls: dict[_Key, tuple[int, int, int]]
+    uses: dict[_Key, list[UsedCalls]] = {}
+    node: str = ""
 
 
 class _Sum(msgspec.Struct):
+    """`kinds`: nanoseconds by datatype and count shape; `spreads_ns`: between the first and the
+    last rank of a node that entered a call."""
+
     calls: float = 0.0
     seconds: float = 0.0
     fastest_seconds: float = 0.0
+    following: float = 0.0
+    kinds: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    spreads_ns: list[int] = msgspec.field(default_factory=list)
+
+    @property
+    def spread_seconds(self) -> float | None:
+        return statistics.median(self.spreads_ns) / 1e9 if self.spreads_ns else None
+
+    def use(self) -> tuple[str, str]:
+        """Return the datatype and the count shape with most time, each of those that are known."""
+        types, shapes = Counter[str](), Counter[str]()
+        for (type, shape), ns in self.kinds.items():
+            types[type] += ns if type else 0
+            shapes[shape] += ns if shape else 0
+        heaviest = (max(ns, key=lambda name: ns[name], default="") for ns in (types, shapes))
+        return next(heaviest), next(heaviest)
 
 
 def ranks(folder: Path) -> list[ProfiledRank]:
@@ -92,13 +142,13 @@ def _ranks(path: Path) -> Iterator[ProfiledRank]:
             end = min(_FIRST_SLOT + slots * slot_bytes, path.stat().st_size)
             for at in range(_FIRST_SLOT, end, slot_bytes):
                 file.seek(at)
-                if recorded_rank := _rank(file, slot_bytes):
+                if recorded_rank := _rank(file, slot_bytes, path.name):
                     yield recorded_rank
     except (OSError, ValueError, struct.error) as error:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
 
 
-def _rank(file: BinaryIO, slot_bytes: int) -> ProfiledRank | None:
+def _rank(file: BinaryIO, slot_bytes: int, node: str) -> ProfiledRank | None:
     """None where a rank has ended before it began."""
     header = _Header._make(_HEADER.unpack(file.read(_HEADER.size)))
     if not header.present:
@@ -118,13 +168,13 @@ def _rank(file: BinaryIO, slot_bytes: int) -> ProfiledRank | None:
     if len(text) + len(entries) != names_bytes + header.used * _ENTRY.size:
         raise ValueError("it ends too early")
     calls: dict[_Key, tuple[int, int, int]] = {}
-    for volume, count, ns, fastest, function, nprocs, nodes, ppn in _ENTRY.iter_unpack(entries):
-        if count:
-            if not 0 <= function < len(names) or not _FUNCTION.match(names[function]):
-                raise ValueError(f"function {function} does not exist")
-            if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
-                raise ValueError(f"{names[function]}: a number is impossible")
-            calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
+    uses: dict[_Key, list[UsedCalls]] = {}
+    for entry in map(_Entry.of, _ENTRY.iter_unpack(entries)):
+        if entry.calls:
+            key = entry.key(names)
+            count, ns, fastest = calls.get(key, (0, 0, entry.fastest_ns))
+            calls[key] = (count + entry.calls, ns + entry.ns, min(fastest, entry.fastest_ns))
+            uses.setdefault(key, []).append(entry.use)
     return ProfiledRank(
         job=header.job,
         rank=header.rank,
@@ -134,7 +184,54 @@ def _rank(file: BinaryIO, slot_bytes: int) -> ProfiledRank | None:
         lost=header.lost,
         library=_text(header.library),
         calls=calls,
+        uses=uses,
+        node=node,
     )
+
+
+class _Entry(NamedTuple):
+    """The fields of `struct entry`, in its order. Nothing in them is believed."""
+
+    volume: int
+    function: int
+    nprocs: int
+    nodes: int
+    ppn: int
+    type: int
+    shape: int
+    calls: int
+    ns: int
+    fastest_ns: int
+    following: int
+    samples: tuple[int, ...]
+
+    @classmethod
+    def of(cls, fields: tuple[int, ...]) -> _Entry:
+        return cls._make([*fields[:11], fields[11:]])
+
+    def key(self, names: Sequence[str]) -> _Key:
+        """Raises ValueError for what no rank writes."""
+        if not 0 <= self.function < len(names) or not _FUNCTION.match(names[self.function]):
+            raise ValueError(f"function {self.function} does not exist")
+        name = names[self.function]
+        numbers = (self.calls, self.ns, self.fastest_ns, self.nprocs - 1, self.nodes, self.ppn)
+        if min(*numbers, self.volume + 1, self.following, self.calls - self.following) < 0:
+            raise ValueError(f"{name}: a number is impossible")
+        if self.shape not in range(len(COUNT_SHAPES) + 1):
+            raise ValueError(f"{name}: count shape {self.shape} does not exist")
+        return (name, self.nprocs, self.nodes, self.ppn, self.volume)
+
+    @property
+    def use(self) -> UsedCalls:
+        kind = next((name for bit, name in enumerate(_KINDS) if self.type >> 16 == 1 << bit), "")
+        numbers, began_ns = self.samples[:_SAMPLES], self.samples[_SAMPLES:]
+        return UsedCalls(
+            type=_TYPES.get((kind, self.type & 0xFFFF), kind),
+            counts=("", *COUNT_SHAPES)[self.shape],
+            ns=self.ns,
+            following=self.following,
+            began_ns={number: ns for number, ns in zip(numbers, began_ns, strict=True) if number},
+        )
 
 
 def _text(field: bytes) -> str:
@@ -184,13 +281,17 @@ def application(
                 work_seconds=min(
                     total.seconds, total.calls * alone[function, nprocs, nodes, ppn, volume]
                 ),
+                type=total.use()[0],
+                counts=total.use()[1],
+                following=total.following,
+                spread_seconds=total.spread_seconds,
             )
             for (function, nprocs, nodes, ppn, volume), total in sorted(sums.items())
         ],
     )
 
 
-def _add(sums: dict[_Key, _Sum], job: Iterable[ProfiledRank]) -> None:
+def _add(sums: dict[_Key, _Sum], job: Sequence[ProfiledRank]) -> None:
     fastest: dict[_Key, int] = {}
     for rank in job:
         for key, (calls, ns, least) in rank.calls.items():
@@ -198,10 +299,35 @@ def _add(sums: dict[_Key, _Sum], job: Iterable[ProfiledRank]) -> None:
             total.calls += calls / rank.nprocs
             total.seconds += ns / rank.nprocs / 1e9
             fastest[key] = max(fastest.get(key, 0), least)
+            for use in rank.uses.get(key, ()):
+                total.following += use.following / rank.nprocs
+                total.kinds[use.type, use.counts] += use.ns
+    for key, spreads_ns in _spreads(job):
+        sums[key].spreads_ns += spreads_ns
     for key, ns in fastest.items():
         total = sums[key]
         before = total.fastest_seconds
         total.fastest_seconds = min(before, ns / 1e9) if before else ns / 1e9
+
+
+def _spreads(job: Sequence[ProfiledRank]) -> Iterator[tuple[_Key, list[int]]]:
+    """Yield, for calls on communicators of all ranks, how far apart the ranks of a node entered
+    sampled calls, in nanoseconds: they have one clock."""
+    by_node: dict[str, list[ProfiledRank]] = {}
+    for rank in job:
+        by_node.setdefault(rank.node, []).append(rank)
+    for ranks_of_node in by_node.values():
+        first = ranks_of_node[0]
+        for key in first.uses if len(ranks_of_node) > 1 else ():
+            if key[1] != first.nprocs:
+                continue
+            began_ns: dict[tuple[str, str, int], list[int]] = {}
+            for rank in ranks_of_node:
+                for use in rank.uses.get(key, ()):
+                    for number, ns in use.began_ns.items():
+                        began_ns.setdefault((use.type, use.counts, number), []).append(ns)
+            entered = (own for own in began_ns.values() if len(own) == len(ranks_of_node))
+            yield key, [max(own) - min(own) for own in entered]
 
 
 def _undelayed(sums: Mapping[_Key, _Sum]) -> dict[_Key, float]:
@@ -245,6 +371,9 @@ def _coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
                 calls=calls,
                 seconds=sum(part.seconds for part in parts),
                 fastest_seconds=sum(part.calls * part.fastest_seconds for part in parts) / calls,
+                following=sum(part.following for part in parts),
+                kinds=sum((part.kinds for part in parts), Counter()),
+                spreads_ns=[ns for part in parts for ns in part.spreads_ns],
             )
     return coarser_sums
 

@@ -27,7 +27,7 @@ from plumbline.results.profiling import ProfiledRun
 from plumbline.settings import campaign_file, identity, ranks_asked, site_rules
 from plumbline.settings.ranks_asked import Start
 from plumbline.settings.toolchain import find_toolchain
-from plumbline.system import paths, process, version
+from plumbline.system import answers, paths, process, version
 from plumbline.system.words import counted
 from plumbline_db import campaigns, cost, lock, scratch, spool, user_files
 from plumbline_db.connection import Database
@@ -41,6 +41,7 @@ _KEPT_SHARE = 0.25
 # Of a budget, for a call: with two ranks on two cores a campaign for two calls takes 11 s.
 _SECONDS_A_CALL = 10.0
 _LEAST_SECONDS = 4.0  # a campaign that has less time finds nothing
+_LEAST_BUDGET = 6  # seconds of --tune with which a campaign has so much
 _MOST_BUDGETS = 2  # that are spent on a call: a campaign that takes longer measures it no more
 # The share of the campaign's time that its launches may take; the other part is starts and looks.
 _IN_LAUNCHES = 0.7
@@ -77,6 +78,11 @@ class PreparedStart(msgspec.Struct, frozen=True):
 def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
     """Measure what is unknown and worth it, and put winners in force. Raises PlumblineError where
     the command or its library is not understood."""
+    with answers.remembered(_folder_of_jobs(request.database) / "answers"):
+        return _prepared(request, tell)
+
+
+def _prepared(request: TunedCommand, tell: Tell) -> PreparedStart:
     deadline = time.monotonic() + request.seconds
     start = ranks_asked.of(request.application, os.environ, request.binary)
     job = _Job(request, start, tell)
@@ -193,6 +199,13 @@ def _state_folder(database: Path) -> Path:
     raise PlumblineError(f"{paths.state_folder()} cannot be written: set XDG_STATE_HOME")
 
 
+def _folder_of_jobs(database: Path) -> Path:
+    """Return the folder of profiles, files and answers beside the database of jobs."""
+    folder = _state_folder(database) / "applications"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 class _Job:
     """One job: its place, its application's profile, and the databases that know about them."""
 
@@ -206,9 +219,11 @@ class _Job:
             raise PlumblineError("the command names hosts of its own (docs/application.md)")
         self._request, self._start, self._tell = request, start, tell
         (task,) = campaign_file.tasks(None, {"nprocs": start.ranks}, request.mpi_prefix)
-        folder = _state_folder(request.database)
-        self._own = folder / request.database.name
-        toolchain = find_toolchain(request.mpi_prefix, settings=task.settings, beside=folder)
+        self._folder = _folder_of_jobs(request.database)
+        self._own = self._folder.parent / request.database.name
+        toolchain = find_toolchain(
+            request.mpi_prefix, settings=task.settings, beside=self._own.parent
+        )
         _, installation = profiling.library_of(request.binary, request.mpi_prefix)
         if installation.library.fingerprint != toolchain.installation.library.fingerprint:
             raise PlumblineError(
@@ -221,8 +236,6 @@ class _Job:
         ranks = settings.ranks
         program = _NAME.sub("_", Path(request.application[len(start.launcher)]).name)
         self.name = f"{program}-{ranks.node_count}x{ranks.ppn}"
-        self._folder = folder / "applications"
-        self._folder.mkdir(exist_ok=True)
         self.profile_file = self._folder / f"{self.name}.json"
 
     def profile(self) -> Application | None:
@@ -273,7 +286,7 @@ class _Job:
             environment = in_force.environment(files)
             shown = in_force.unproven(self._start)
             if self._request.proves:
-                shown = in_force.shown(files, environment, self._start, self._own.parent)
+                shown = in_force.shown_lately(files, environment, self._start, self._own.parent)
         except PlumblineError as error:
             self._tell(f"no winners are in force: {error}")
             return usual
@@ -339,23 +352,31 @@ class _Job:
         seconds = deadline - time.monotonic()
         seconds -= min(_KEPT_SECONDS, _KEPT_SHARE * self._request.seconds)
         if seconds < _LEAST_SECONDS:
-            self._tell(f"{counted(len(calls), 'kind')} of calls not measured: the time is up")
+            enough = self._request.seconds >= _LEAST_BUDGET
+            next_step = "the next job goes on" if enough else f"--tune {_LEAST_BUDGET}s measures"
+            kinds = counted(len(calls), "kind")
+            self._tell(f"{kinds} of calls not measured: the time is up; {next_step}")
             return "", []
         holder = lock.writer(self._own)
         if holder is not None:
-            self._tell(f"not measured: {self._own} is being written by {holder.named}")
+            by = f"{self._own} is being written by {holder.named}"
+            self._tell(f"not measured: {by}; this job starts with what is known")
             return "", []
-        reduced, earlier = self._portion(profile, calls)
+        reduced, earlier = self._portion(profile, applications.alike(calls))
+        way = applications.way(reduced.calls)
         share = sum(each.work_seconds for each in reduced.calls) / (profile.seconds or 1.0)
         self._tell(
             f"{self.name}: measuring {counted(len(reduced.calls), 'kind')} of calls, {share:.1%} "
             f"of its time, for at most {seconds:.0f} s"
+            + "".join(f", {key} {value}" for key, value in way.items())
         )
         begun = time.monotonic()
         with scratch.folder(self._folder) as folder:
             file = folder / "calls.json"
             applications.write(file, reduced)
             words = self._campaign(file, earlier, _IN_LAUNCHES * seconds)
+            for key, value in way.items():
+                words += ["--type", value] if key == "type" else ["--set", f"{key}={value}"]
             ended = process.run(words, timeout_seconds=seconds, cap_bytes=1 << 16)
         finished, what = self._outcome(ended, reduced, time.monotonic() - begun)
         self._tell(what)
@@ -409,7 +430,7 @@ class _Job:
         if ended.timed_out:
             return "", f"stopped after {seconds:.0f} s, the budget; the next job goes on"
         if ended.status == _TRY_LATER:
-            return "", "not measured: another job measures now"
+            return "", "not measured: another job measures now; this one starts with what is known"
         if ended.status not in (0, 3):
             lines = ended.stderr.strip().splitlines()
             reason = lines[-1].removeprefix("plumbline: ") if lines else f"status {ended.status}"

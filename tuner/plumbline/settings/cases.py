@@ -10,7 +10,15 @@ import msgspec
 
 from plumbline.core.application import Application
 from plumbline.core.guidelines import EVERY, Guidelines
-from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, StoppingRule, rounding
+from plumbline.core.plan import (
+    COUNT_SHAPES,
+    EQUAL_COUNTS,
+    IN_BLOCKS,
+    TYPE_BYTES,
+    Data,
+    StoppingRule,
+    rounding,
+)
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.words import MOST
 from plumbline_db.old_samples import Policy
@@ -184,6 +192,9 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."""
     root: int = 0
     """Root of rooted functions."""
+    counts: str = ""
+    """Count shape of functions with counts: equal, linear, last, half (docs/uses.md); default:
+    equal."""
     guidelines: list[str] = []
     """Ids of guidelines to verify, or `all`; -GL1 leaves GL1 out; default: the usual set."""
     guidelines_file: Guidelines | None = None
@@ -197,7 +208,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def data(self) -> Data:
         """Return what is sent, as a plan has it."""
-        return Data(self.type, self.op, self.root)
+        return Data(self.type, self.op, self.root, self.counts or EQUAL_COUNTS)
 
     def canonical(self) -> Cases:
         sizes = self.sizes
@@ -209,6 +220,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             block_sizes=sorted(set(self.block_sizes)),
             guidelines=[id if id == EVERY else id.upper() for id in self.guidelines],
             functions=sorted(set(self.functions)),
+            counts="" if self.counts == EQUAL_COUNTS else self.counts,
         )
 
     def every_size(self) -> Iterator[list[int]]:
@@ -262,6 +274,8 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 yield f"{key}: name a size or more, each of 1 byte or more"
         if self.type and self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
+        if self.counts not in ("", *COUNT_SHAPES):
+            yield f"counts must be one of {', '.join(COUNT_SHAPES)}"
         if not 0 <= self.root < nprocs:
             yield "root must be a rank"
 

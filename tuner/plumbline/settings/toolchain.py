@@ -3,6 +3,7 @@ guidelines and search space that fit them. Asks; assumes nothing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from plumbline.libraries import Family, Installation, Knob, space_file
 from plumbline.libraries.space import Space
 from plumbline.settings import Settings
 from plumbline.settings.cases import BARRIER
-from plumbline.system import paths, process
+from plumbline.system import answers, paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Machine
@@ -268,16 +269,22 @@ _MOST_SAID = 1500  # characters
 def list_of(
     probe: Path, start: Callable[[list[str], float], process.Finished] = _itself
 ) -> Catalogue:
-    done = start([str(probe), "--list"], 30)
-    if done.status != 0:
-        output = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
-        raise PlumblineError(
-            f"{probe} --list ended with status {done.status} and said: {output or 'nothing'}\n"
-            f"If it was built for something else than what is installed here: "
-            f"`{command_name()} build` (`make build`)"
-        )
+    words = [str(probe), "--list"]
+
+    def printed() -> str:
+        done = start(words, 30)
+        if done.status != 0:
+            output = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
+            raise PlumblineError(
+                f"{probe} --list ended with status {done.status} and said: {output or 'nothing'}\n"
+                f"If it was built for something else than what is installed here: "
+                f"`{command_name()} build` (`make build`)"
+            )
+        return done.stdout
+
+    text = answers.ask([*words, *answers.deciding(os.environ)], printed, lambda _: [probe])
     try:
-        catalogue = msgspec.json.decode(done.stdout, type=Catalogue)
+        catalogue = msgspec.json.decode(text, type=Catalogue)
     except (ValueError, msgspec.ValidationError) as error:
         raise PlumblineError(
             f"{probe} --list does not answer as this version expects ({error}); "

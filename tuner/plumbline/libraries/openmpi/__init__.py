@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,6 +31,12 @@ from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.family.openmpi.site import MARK
 
 _VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+[A-Za-z0-9.+-]{0,64}\Z")
+_FILES_READ = re.compile(
+    r"^mca:mca:base:param:mca_base_(?:(?:override_)?param_files?|component_path):value:(.*)$", re.M
+)
+_OF_DEBIAN = ["lib/*/openmpi/lib"]
+_LIBRARIES = [f"lib{name}.so*" for name in ("mpi", "open-*", "pmix", "prrte")]
+_LIBRARIES += ["openmpi*", "openmpi*/mca_*.so"]
 _ENUMERATOR = re.compile(r"[^:]*:(?P<number>-?[0-9]{1,18}):(?P<label>.*)\Z", re.DOTALL)
 # Exported files use mca_base_env_list_internal on Open MPI 4.
 # The site decides about networks and daemons; how messages are sent is measured.
@@ -87,8 +94,7 @@ def _installed(folder: Path, added: Mapping[str, str]) -> Installation | None:
         return None
     text = _say(Path(info), ["--parsable"], added)
     mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
-    debian = ["lib/*/openmpi/lib"]
-    facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"], debian)
+    facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"], _OF_DEBIAN)
     return Installation(
         library=described(text, folder.parent, facts),
         mpirun=Path(mpirun),
@@ -163,7 +169,16 @@ def _say(info: Path, options: list[str], added: Mapping[str, str]) -> str:
     with."""
     given = os.environ | dict(added)
     clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
-    return tool_output([info, *options], "Open MPI", clean)
+    return tool_output([info, *options], "Open MPI", clean, read=partial(_read_by, info))
+
+
+def _read_by(info: Path, text: str) -> Iterator[Path]:
+    """Yield the libraries, the components and the files of parameters that an answer of ompi_info
+    depends on."""
+    yield from (Path.home() / _USER_FILE, Path.home() / ".openmpi" / "components")
+    for words in _FILES_READ.findall(text):
+        yield from map(Path, filter(None, re.split('[,:"]', words)))
+    yield from built.files(info, _LIBRARIES, _OF_DEBIAN)
 
 
 def _field(text: str, key: str) -> str:
