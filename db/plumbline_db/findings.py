@@ -1,5 +1,6 @@
 """The findings of a campaign: its violation tables, one for each stage; its searches and their
-trials; and its winners, which replace the default."""
+trials; and its winners, which replace the default. Of a recording: the collectives that are made by
+hand."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, columns
+from plumbline_db import blobs, campaigns, columns
 from plumbline_db.coverage import STAGES, Coverage, campaigns_of, in_order, renew
-from plumbline_db.records import Search, Trial, Verdict, Winner
+from plumbline_db.records import Record, Search, Trial, Verdict, Winner
 from plumbline_db.statements import Statements
 
 
@@ -163,3 +164,40 @@ def speedups(db: Statements, campaign: str) -> dict[str, list[float]]:
     ):
         speedups_by_function.setdefault(function, []).append(speedup)
     return speedups_by_function
+
+
+class Detection(Record, frozen=True):
+    """`id` tells recordings apart by what is in them; `seconds` from the first MPI_Init to the last
+    MPI_Finalize; `looked`: when (ISO 8601); `findings`: JSON."""
+
+    id: str
+    recording: str
+    command: str
+    library: str
+    nprocs: int
+    seconds: float
+    looked: str
+    replayed: bool
+    findings: str
+
+
+def put_detection(db: Statements, detection: Detection) -> None:
+    """Store, in place of what was found in the same recording before."""
+    changed = f"ON CONFLICT (id) DO UPDATE SET {columns.renewed(Detection, 'id')}"
+    findings = blobs.text_blob(detection.findings)
+    with db.transaction():
+        columns.put(db, "detection", detection, changed, findings=findings)
+
+
+def detections(db: Statements) -> list[Detection]:
+    """The one that was looked at last first."""
+    return _detections(db, "ORDER BY looked DESC, number DESC")
+
+
+def get_detection(db: Statements, id: str) -> Detection | None:
+    return next(iter(_detections(db, "WHERE id = :id", id=id)), None)
+
+
+def _detections(db: Statements, condition: str, **values: str) -> list[Detection]:
+    rows = db.rows(columns.select("detection", Detection) + condition, values)
+    return [columns.read(Detection, (*row, blobs.text(findings))) for *row, findings in rows]

@@ -9,15 +9,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import (
-    campaigns,
-    cell_times,
-    columns,
-    findings,
-    launch_records,
-    runs,
-    table_samples,
-)
+from plumbline_db import campaigns, columns, findings, launch_records, runs, table_samples
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import Samples
 from plumbline_db.records import Record, Verdict, Winner
@@ -40,7 +32,7 @@ _CASE = {
     "use": str,
 }
 _PLACE = dict.fromkeys(("block", "place", "ns"), int)
-_SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.SUMMARY}
+_SUMMARY = {name: float if name == "median_ns" else int for name in launch_records.SUMMARY}
 
 # What the kernel and PAPI may have counted, in the order of the columns.
 _COUNTERS = (

@@ -9,10 +9,8 @@ import apsw
 
 from plumbline_db import (
     campaigns,
-    cell_times,
     cost,
     coverage,
-    detections,
     findings,
     hockney,
     launch_records,
@@ -21,10 +19,10 @@ from plumbline_db import (
     runs,
     watching,
 )
+from plumbline_db.backups import DamagedError
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
-from plumbline_db.way_back import DamagedError
 
 _MOST = 20  # lines of SQLite's; one page can be the reason for thousands
 
@@ -122,7 +120,7 @@ def _contents(db: Statements) -> Iterator[str]:
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        cell_times.require(db, run.id, launch_records.of_run(db, run.id))
+        launch_records.require_cell_times(db, run.id, launch_records.of_run(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:
@@ -151,6 +149,6 @@ _OF_ALL: dict[str, Sequence[Callable[[Statements], object]]] = {
         *(watching.get, watching.days, watching.watched),
         lambda db: watching.told(db, ""),
     ),
-    "what was found in recordings": (detections.every,),
+    "what was found in recordings": (findings.detections,),
     "what is known of places": (coverage.of_campaigns, coverage.of_overlap),
 }

@@ -15,7 +15,6 @@ import msgspec
 
 from plumbline_db import (
     campaigns,
-    cell_times,
     findings,
     hockney,
     launch_records,
@@ -102,7 +101,7 @@ def _launches(db: Statements, campaign: str) -> Iterator[_Launch]:
     suite_by_name = runs.suites(db, campaign)
     for run in runs.one_by_one(db, campaign):
         records = launch_records.of_run(db, run.id)
-        times_alone = cell_times.without_samples(db, run.id, records)
+        times_alone = launch_records.without_samples(db, run.id, records)
         yield _Launch(run, suite_by_name[run.suite], records, list(times_alone.items()))
 
 
@@ -154,7 +153,7 @@ def put(
         for launch in _launches(source, id):
             run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
             runs.put(db, run, launch.records, launch.suite)
-            cell_times.add(db, run.id, dict(launch.summaries))
+            launch_records.add_cell_times(db, run.id, dict(launch.summaries))
         _conclude(db, name, content.conclusions, renamed)
 
 

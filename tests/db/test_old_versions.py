@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from plumbline_db import campaigns, coverage, findings, hockney, launch_records, runs, schema
+from plumbline_db.backups import DamagedError
 from plumbline_db.connection import Database, check
 from plumbline_db.coverage import Coverage
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
-from plumbline_db.way_back import DamagedError
 from tests.db import build
 
 CASES = Path(__file__).parents[1] / "cases"

@@ -16,7 +16,7 @@ from plumbline import libraries
 from plumbline_db.records import Library, Winner
 from plumbline_exporters import families, modulefile, plumbline_sh, run_script, shells
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.family.openmpi import env
+from plumbline_exporters.family import openmpi
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, knob, library, tuned, variant
@@ -132,7 +132,7 @@ def test_sh_asks_the_library(
     tmp_path: Path, tools: Path, shell: str, line: str, sets: bool
 ) -> None:
     script = tmp_path / "plumbline.sh"
-    script.write_text(env.files(bundle(ALLREDUCE))["plumbline.sh"])
+    script.write_text(openmpi.files(bundle(ALLREDUCE))["plumbline.sh"])
     says(tools, line)
     done = subprocess.run(
         [shell, "-euc", f". {script}; echo ${{{RULES}-none}}"],

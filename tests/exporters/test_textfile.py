@@ -14,7 +14,7 @@ import pytest
 
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_exporters.metrics.text import write_textfile
+from plumbline_exporters.metrics.scrape import write_textfile
 from tests.db import build
 from tests.exporters.prometheus import ends, free_port
 from tests.exporters.test_metrics import promtool

@@ -33,15 +33,6 @@ _FILE = re.compile(r"--?(?:tune|am)=")
 _QUOTERS = frozenset({"echo", "printf", "cat", "grep", "sed", "awk", "die", "print"})
 
 
-def is_launcher(word: str) -> bool:
-    return _LAUNCHER.match(word) is not None
-
-
-def has_options(text: str) -> bool:
-    """Return whether a text holds options that set something."""
-    return _OPTIONS.search(text) is not None
-
-
 def option_settings(line: int, words: Sequence[Word]) -> Iterator[Assignment]:
     """Return what the options of a command set."""
     options = families.options()
@@ -346,7 +337,7 @@ class _Follower:
             return
         verb = words[0]
         if verb in _SETTERS and len(words) > 2 and _NAME.match(words[1]):
-            self._set(Assignment(line, words[1], _value(words[2])))
+            self._set(Assignment(line, words[1], str(words[2]) if words[2].fixed else None))
         elif verb in ("source", "."):
             self._result.reads_others = True
         elif verb in ("unset", "unsetenv"):
@@ -435,7 +426,7 @@ class _Follower:
             self._result.files += [file for file in files if file not in self._result.files]
             settings = [*own, *option_settings(line, whole)]
             settings = [s for s in settings if s.name.startswith(families.prefixes())]
-            if settings or any(is_launcher(word) for word in command[:4]):
+            if settings or any(_LAUNCHER.match(word) for word in command[:4]):
                 self._scene(state, settings)
 
     def _assign(self, line: int, word: Word) -> None:
@@ -452,7 +443,7 @@ class _Follower:
                 if before and "+=" in word[: match.start("value")]
                 else text
             )
-            if has_options(whole):
+            if _OPTIONS.search(whole):
                 state[name] = Assignment(line, name, whole, exported=False)
 
     def _set(self, setting: Assignment, *, keeps: bool = False) -> None:
@@ -502,10 +493,6 @@ def _expanded(words: Sequence[Word], state: State) -> list[Word]:
             for part in statement.words
         ]
     return expanded
-
-
-def _value(word: Word) -> str | None:
-    return str(word) if word.fixed else None
 
 
 def _equation(line: int, word: Word, match: re.Match[str], *, exported: bool) -> Assignment:

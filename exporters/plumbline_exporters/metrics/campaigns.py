@@ -12,11 +12,11 @@ from typing import get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from plumbline_db import findings, way_back
+from plumbline_db import backups, findings
 from plumbline_db.cost import Spending
 from plumbline_db.coverage import Place
 from plumbline_db.records import Campaign, FailureKind
-from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels, unix
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, gauge, labels, unix
 
 
 @collector("database")
@@ -27,7 +27,7 @@ def database(scrape: Scrape) -> Iterator[Metric]:
     size.add_metric(("file",), path.stat().st_size)
     size.add_metric(("log",), _bytes_of(log))
     yield size
-    backup = way_back.newest_backup(path)
+    backup = backups.newest_backup(path)
     if backup is not None:
         yield GaugeMetricFamily(
             "plumbline_database_backup_timestamp_seconds",
@@ -68,10 +68,9 @@ def places(scrape: Scrape) -> Iterator[Metric]:
 @collector("campaigns")
 def campaign_times(scrape: Scrape) -> Iterator[Metric]:
     """Return when a campaign was last finished."""
-    success = GaugeMetricFamily(
+    success = gauge(
         "plumbline_last_success_timestamp_seconds",
         "When the last finished campaign ended, in Unix time.",
-        labels=PLACE,
     )
     ended: dict[Place, float] = {}
     for campaign in scrape.campaigns:
@@ -87,19 +86,18 @@ def campaign_times(scrape: Scrape) -> Iterator[Metric]:
 def under_way(scrape: Scrape) -> Iterator[Metric]:
     """Return the campaign of each place that was begun last, if it has not ended: it runs, or waits
     for somebody to continue it. The time of its newest launch tells which."""
-    names = (*PLACE, "campaign")
-    started = GaugeMetricFamily(
+    started = gauge(
         "plumbline_campaign_started_timestamp_seconds",
         "When the campaign that is under way was begun, in Unix time.",
-        labels=names,
+        "campaign",
     )
-    launches = GaugeMetricFamily(
-        "plumbline_campaign_launches", "Launches so far of the campaign under way.", labels=names
+    launches = gauge(
+        "plumbline_campaign_launches", "Launches so far of the campaign under way.", "campaign"
     )
-    newest = GaugeMetricFamily(
+    newest = gauge(
         "plumbline_campaign_newest_launch_timestamp_seconds",
         "When the newest launch of the campaign under way began, in Unix time.",
-        labels=names,
+        "campaign",
     )
     last: dict[Place, Campaign] = {}
     for campaign in scrape.campaigns:
@@ -118,32 +116,28 @@ def under_way(scrape: Scrape) -> Iterator[Metric]:
 
 @collector("guidelines")
 def guidelines(scrape: Scrape) -> Iterator[Metric]:
-    names = (*PLACE, "guideline", "stage")
-    violations = GaugeMetricFamily(
+    names = ("guideline", "stage")
+    violations = gauge(
         "plumbline_violations",
         "Cells that violate a guideline in every way of use that was measured.",
-        labels=names,
+        *names,
     )
-    in_some_uses = GaugeMetricFamily(
+    in_some_uses = gauge(
         "plumbline_violations_in_some_uses",
         "Cells that violate a guideline in some ways of use only.",
-        labels=names,
+        *names,
     )
-    undecided = GaugeMetricFamily(
-        "plumbline_undecided", "Cells without enough evidence for a verdict.", labels=names
-    )
-    worst = GaugeMetricFamily(
-        "plumbline_worst_ratio", "Largest ratio of left side over right side.", labels=names
-    )
-    new = GaugeMetricFamily(
+    undecided = gauge("plumbline_undecided", "Cells without enough evidence for a verdict.", *names)
+    worst = gauge("plumbline_worst_ratio", "Largest ratio of left side over right side.", *names)
+    new = gauge(
         "plumbline_violations_new",
         "Cells that held in the last full table before the newest one, and are violated now.",
-        labels=names,
+        *names,
     )
-    gone = GaugeMetricFamily(
+    gone = gauge(
         "plumbline_violations_gone",
         "Cells that were violated in the last full table before the newest one, and hold now.",
-        labels=names,
+        *names,
     )
     for covered in (*scrape.coverage, *scrape.overlap):
         where = labels(covered.place)
@@ -204,34 +198,31 @@ def _by_place(scrape: Scrape) -> dict[Place, list[Spending]]:
 def tables(scrape: Scrape) -> Iterator[Metric]:
     """Return the table metrics of campaigns: guidelines of `plumbline overlap tune` have no full
     tables."""
-    names = (*PLACE, "stage")
-    cells = GaugeMetricFamily(
-        "plumbline_table_cells", "Cells of guidelines that have a verdict.", labels=names
-    )
-    share = GaugeMetricFamily(
+    cells = gauge("plumbline_table_cells", "Cells of guidelines that have a verdict.", "stage")
+    share = gauge(
         "plumbline_newest_table_coverage_ratio",
         "Share of these cells that the newest table has.",
-        labels=names,
+        "stage",
     )
-    newest = GaugeMetricFamily(
+    newest = gauge(
         "plumbline_newest_table_timestamp_seconds",
         "When the newest table was measured, however small it is, in Unix time.",
-        labels=names,
+        "stage",
     )
-    full = GaugeMetricFamily(
+    full = gauge(
         "plumbline_full_table_timestamp_seconds",
         "When the newest table was measured that has nine of ten of these cells, in Unix time.",
-        labels=names,
+        "stage",
     )
-    oldest = GaugeMetricFamily(
+    oldest = gauge(
         "plumbline_oldest_verdict_timestamp_seconds",
         "When the oldest verdict that still speaks was found, in Unix time.",
-        labels=names,
+        "stage",
     )
-    noise = GaugeMetricFamily(
+    noise = gauge(
         "plumbline_noise_ratio",
         "Median over these cells of half the width of the ratio's interval over the ratio.",
-        labels=names,
+        "stage",
     )
     for covered in scrape.coverage:
         for stage, of_stage in covered.stages.items():
@@ -250,20 +241,16 @@ def tables(scrape: Scrape) -> Iterator[Metric]:
 @collector("coverage")
 def coverage(scrape: Scrape) -> Iterator[Metric]:
     """Return which campaigns speak for how many cells, and since when."""
-    timed = GaugeMetricFamily(
-        "plumbline_cells",
-        "Distinct (function, bytes) timed by the campaigns that speak.",
-        labels=PLACE,
+    timed = gauge(
+        "plumbline_cells", "Distinct (function, bytes) timed by the campaigns that speak."
     )
-    spoken = GaugeMetricFamily(
-        "plumbline_verdicts",
-        "Cells whose newest verdict is of this campaign.",
-        labels=(*PLACE, "campaign", "stage"),
+    spoken = gauge(
+        "plumbline_verdicts", "Cells whose newest verdict is of this campaign.", "campaign", "stage"
     )
-    finished = GaugeMetricFamily(
+    finished = gauge(
         "plumbline_campaign_finished_timestamp_seconds",
         "When a campaign that speaks was finished, in Unix time.",
-        labels=(*PLACE, "campaign"),
+        "campaign",
     )
     ended = {
         campaign.id: campaign.finished
@@ -284,21 +271,18 @@ def coverage(scrape: Scrape) -> Iterator[Metric]:
 
 @collector("winners")
 def winners(scrape: Scrape) -> Iterator[Metric]:
-    names = (*PLACE, "function")
-    best = GaugeMetricFamily(
+    best = gauge(
         "plumbline_speedup_best_ratio",
         "Default time over winner's time: the largest over the function's winners.",
-        labels=names,
+        "function",
     )
-    middle = GaugeMetricFamily(
+    middle = gauge(
         "plumbline_speedup_median_ratio",
         "Default time over winner's time: the median over the function's winners.",
-        labels=names,
+        "function",
     )
-    in_use = GaugeMetricFamily(
-        "plumbline_winners",
-        "Winners of the campaign whose winners are in use.",
-        labels=(*PLACE, "campaign"),
+    in_use = gauge(
+        "plumbline_winners", "Winners of the campaign whose winners are in use.", "campaign"
     )
     for covered in scrape.coverage:
         if covered.in_force is None:

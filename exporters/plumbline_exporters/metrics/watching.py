@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from plumbline_db import watching
 from plumbline_db.records import Campaign
 from plumbline_db.watching import CellAlarm, Watch, WatchDay, WatchedCampaign
-from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels, unix
+from plumbline_exporters.metrics.scrape import Scrape, collector, gauge, labels, unix
 
 STEPS = ("campaign", "confirm", "canary", "recheck", "search", "wait")
 _SINCE = ", since 00:00 UTC."
@@ -161,11 +161,10 @@ ROLES = ("winner", "violation", "application", "reference")
 RETUNINGS = (
     "searching", "nothing better", "offered", "applied", "kept", "rolled back", "failed",
 )  # fmt: skip
-_NAMES = (*PLACE, "campaign")
 
 
 def _watched(scrape: Scrape) -> Iterator[tuple[tuple[str, ...], WatchedCampaign]]:
-    """Return each watched campaign with the values of _NAMES."""
+    """Return each watched campaign with the values of its labels."""
     campaign_by_id: dict[str, Campaign] = {campaign.id: campaign for campaign in scrape.campaigns}
     for watched_campaign in watching.watched(scrape.db):
         if watched_campaign.campaign in campaign_by_id:
@@ -181,35 +180,34 @@ def _watched(scrape: Scrape) -> Iterator[tuple[tuple[str, ...], WatchedCampaign]
 @collector("watched")
 def watched(scrape: Scrape) -> Iterator[Metric]:
     """The campaigns whose cells are watched, and how current that is."""
-    cells = GaugeMetricFamily(
-        "plumbline_watched_cells", "Cells that are watched, by why.", labels=(*_NAMES, "role")
-    )
-    worst = GaugeMetricFamily(
+    cells = gauge("plumbline_watched_cells", "Cells that are watched, by why.", "campaign", "role")
+    worst = gauge(
         "plumbline_watched_worst_ratio",
         "Largest ratio of a cell's time in its last canary to what was learnt, by why it is "
         "watched.",
-        labels=(*_NAMES, "role"),
+        "campaign",
+        "role",
     )
-    canary = GaugeMetricFamily(
+    canary = gauge(
         "plumbline_newest_canary_timestamp_seconds",
         "When the newest canary that was judged ended, in Unix time.",
-        labels=_NAMES,
+        "campaign",
     )
-    disturbance = GaugeMetricFamily(
+    disturbance = gauge(
         "plumbline_canary_disturbance_ratio",
         "How wide the noise of the last canary was, by what it usually stays below; above 1 it "
         "says nothing.",
-        labels=_NAMES,
+        "campaign",
     )
-    stale = GaugeMetricFamily(
+    stale = gauge(
         "plumbline_table_stale",
         "Whether the table is not of what is there now: library, kernel, files in force.",
-        labels=_NAMES,
+        "campaign",
     )
-    generation = GaugeMetricFamily(
+    generation = gauge(
         "plumbline_watched_generation",
         "Generation of plumbline apply that was in force when cells were learnt; 0: none.",
-        labels=_NAMES,
+        "campaign",
     )
     for values, watched_campaign in _watched(scrape):
         stale.add_metric(values, bool(watched_campaign.stale))
@@ -243,24 +241,28 @@ def watched(scrape: Scrape) -> Iterator[Metric]:
 def regressions(scrape: Scrape) -> Iterator[Metric]:
     """A cell that stays slower, as nothing better was found, is none any more: it is learnt
     anew."""
-    changes = GaugeMetricFamily(
+    changes = gauge(
         "plumbline_regressions",
         "Cells that may have changed (raised), have changed (confirmed), are searched.",
-        labels=(*_NAMES, "direction", "state"),
+        "campaign",
+        "direction",
+        "state",
     )
-    worst = GaugeMetricFamily(
+    worst = gauge(
         "plumbline_regression_worst_ratio",
         "Of these the largest change, now over before, by function.",
-        labels=(*_NAMES, "function", "direction"),
+        "campaign",
+        "function",
+        "direction",
     )
-    searches = GaugeMetricFamily(
+    searches = gauge(
         "plumbline_retunings", "Searches that a change has opened, by what became of them.",
-        labels=(*_NAMES, "state"),
+        "campaign", "state",
     )  # fmt: skip
-    newest = GaugeMetricFamily(
+    newest = gauge(
         "plumbline_regression_found_timestamp_seconds",
         "When the newest change was found that was not refuted, in Unix time.",
-        labels=_NAMES,
+        "campaign",
     )
     for values, watched_campaign in _watched(scrape):
         every = [alarm for _, alarm in watching.every(scrape.db, watched_campaign.campaign)]

@@ -8,8 +8,7 @@ import msgspec
 
 from plumbline.applied import apply, standing
 from plumbline.applied.generations import Source, Store
-from plumbline.applied.places import Place, Where
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place, Where
 from plumbline.libraries import Installation, families
 from plumbline_db.records import Library, Winner
 from tests.db import build

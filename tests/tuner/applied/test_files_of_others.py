@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from plumbline.applied import apply, files, standing
-from plumbline.applied.places import Where
+from plumbline.applied.targets import Where
 from plumbline_db.errors import PlumblineError, TryLaterError
 from tests.db import build
 from tests.exporters.bundles import everywhere

@@ -16,7 +16,7 @@ from plumbline.campaign import loop
 from plumbline.campaign.exported import ExportedFiles
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import load as load_guidelines
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import DeliberateError
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.libraries import Knob, fits
+from plumbline.libraries import Knob, gate
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline_db import findings
 from plumbline_db.connection import Database
@@ -90,7 +90,7 @@ def test_where_nothing_works_the_reason_is_printed(
     def nowhere(*_: object) -> None:
         raise PlumblineError("openmpi-4.1.4 is not installed")
 
-    monkeypatch.setattr(fits, "installed", nowhere)
+    monkeypatch.setattr(gate, "installed", nowhere)
     assert advised(database, RULE) == []
     said = plumbline("results", "--db", database).out
     assert "campaign c-20250301-a is not applied: openmpi-4.1.4 is not installed" in said

@@ -12,7 +12,7 @@ from plumbline.daemon.watched import InForce
 from plumbline.daemon.watcher import Watcher
 from plumbline.libraries import Knob
 from plumbline.settings.site_rules import ActiveSiteRules
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState
 from plumbline_db import campaigns, watching
 from tests.db import build
 from tests.tuner.daemon.watching import Site

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.applied import apply, places
+from plumbline.applied import apply, targets
 from plumbline.applied.generations import Source, Store
 from plumbline.daemon.configuration import (
     Applying,
@@ -50,7 +50,7 @@ def in_force(db: Database, campaign: Campaign, folder: Path) -> Path:
     toolchain = find_toolchain(settings=load(None, SETTINGS), beside=folder)
     found = tuned("MPI_Allreduce", "recursive_doubling", 0, UNBOUNDED_BYTES, nprocs=2)
     findings.put_winners(db, campaign.id, [found])
-    place = places.place("modules", toolchain.family, toolchain.installation, folder / "modules")
+    place = targets.place("modules", toolchain.family, toolchain.installation, folder / "modules")
     wish = apply.Wish(
         source=Source(campaign, [found]),
         machine=toolchain.machine,

@@ -11,10 +11,9 @@ from urllib.parse import quote, urlencode
 from plumbline.detect import findings
 from plumbline.overlap import difference
 from plumbline.pages import curve
-from plumbline_db import campaigns, detections
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
-from plumbline_db.detections import Detection
-from plumbline_db.findings import get_verdicts, get_winners
+from plumbline_db.findings import Detection, detections, get_verdicts, get_winners
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict
 
 # Where the other ones lead to is what a database has; these are always there.
@@ -127,7 +126,7 @@ def _is_readable(detection: Detection) -> bool:
 
 def _of_rooms(db: Database) -> dict[str, str]:
     found = {}
-    recordings = [each for each in detections.every(db) if _is_readable(each)]
+    recordings = [each for each in detections(db) if _is_readable(each)]
     overlaps = difference.every(db)
     if recordings:
         found["recording"] = f"/recordings/{quote(recordings[0].id)}"

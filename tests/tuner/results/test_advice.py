@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from plumbline.core import plan
-from plumbline.libraries import fits
+from plumbline.libraries import gate
 from plumbline.results import advice, advice_raced, advice_stored
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import AdviceQuestion
@@ -254,7 +254,7 @@ def test_the_command_says_it_and_its_exit_code(
     stored: Path, monkeypatch: pytest.MonkeyPatch, bytes: int, status: int, words: str
 ) -> None:
     here = simulated.toolchain()
-    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+    monkeypatch.setattr(gate, "installed", lambda *_: (here.family, here.installation))
     given = ("--db", str(stored), "advise", "gather", "--bytes", str(bytes), "--np", "4")
     found = plumbline(*given)
     assert found.status == status

@@ -20,8 +20,7 @@ from plumbline.applied.generations import (
     Store,
     sha256,
 )
-from plumbline.applied.places import Place, Where
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place, Where
 from plumbline.libraries import Family, Installation, gate
 from plumbline.system import paths
 from plumbline_db import user_files

@@ -112,14 +112,14 @@ def _keep(
     """Keep the findings for the pages of `plumbline serve`; what was replayed before says more than
     what was not. Returns why it is not kept, where it cannot be: nothing else needs it."""
     from plumbline.detect import findings
-    from plumbline_db import detections
+    from plumbline_db.findings import get_detection, put_detection
 
     try:
         with program.open(write=True) as db:
             detection = findings.kept(recorded, folder, hand_made, replayed=replayed)
-            stored = detections.get(db, detection.id)
+            stored = get_detection(db, detection.id)
             if replayed or stored is None or not stored.replayed:
-                detections.put(db, detection)
+                put_detection(db, detection)
     except PlumblineError as error:
         return [f"not kept for the pages: {error}"]
     return []

@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from plumbline.core.configuration import AS_IT_IS
-from plumbline.overlap import benches as names
-from plumbline.overlap import place
+from plumbline.overlap import benches
 from plumbline.overlap.benches import LAUNCHES, LOAD, QUICK, Aid, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
@@ -43,8 +42,8 @@ COMMANDS = {
 
 # Options of every command that measures.
 MEASURING = "mpi db json nprocs nodes bind map_by campaign_file seed new"
-RANKS = {"help": "Ranks.", "unset": str(place.NPROCS)}
-_USUAL = OverlapSettings(place.NPROCS)
+RANKS = {"help": "Ranks.", "unset": str(benches.NPROCS)}
+_USUAL = OverlapSettings(benches.NPROCS)
 
 
 def _axis(number: int, unit: int) -> str:
@@ -170,11 +169,11 @@ def command(
     if wanted.quick and wanted.full:
         raise UsageError("--quick and --full are different grids; name one of them")
     every_size, every_work = axes(quick=wanted.quick)
-    chosen = names.usual(wanted.aid[0])
+    chosen = benches.usual(wanted.aid[0])
     if wanted.benches:
-        chosen = names.names(wanted.benches, groups=True)
+        chosen = benches.names(wanted.benches, groups=True)
     settings = OverlapSettings(
-        place.NPROCS,
+        benches.NPROCS,
         chosen,
         tuple(sorted(set(wanted.sizes or every_size))),
         tuple(sorted({1000 * microseconds for microseconds in wanted.work or ()})) or every_work,
@@ -187,10 +186,10 @@ def command(
         wanted.seed,
         adaptive=not (wanted.quick or wanted.full or wanted.sizes or wanted.work),
     )
-    where = place.settings(campaign_file, asked)
+    where = benches.settings(campaign_file, asked)
     toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
     settings = _of_library(settings, toolchain, where, wanted.knobs)
-    where = place.patient(where, benches.launch_limit(suite.every_plan(settings)))
+    where = benches.patient(where, benches.launch_limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for bench in settings.benches:
         starter.require(suite.plan(settings, bench).text(), bench)
@@ -229,10 +228,10 @@ def _of_library(
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.ranks.nprocs,
-        knobs=place.given(toolchain, knobs, where),
+        knobs=benches.given(toolchain, knobs, where),
         benches=benches.expanded(settings.benches, functions),
     )
-    return place.aid_in_force(suite.with_loads(settings, toolchain), toolchain, where)
+    return benches.aid_in_force(suite.with_loads(settings, toolchain), toolchain, where)
 
 
 def _measured(
@@ -249,13 +248,13 @@ def _measured(
     from plumbline.overlap import classes, suite
 
     placement = where.ranks.placement(toolchain.launcher.processing_units())
-    facts = place.facts(where)
+    facts = benches.facts(where)
     row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
     if row.state == "finished":
         results = suite.read(db, row, settings)
     else:
         common.remark(suite.announced(settings))
-        place.require_in_force(starter, settings.knobs)
+        benches.require_in_force(starter, settings.knobs)
         with progress.Bar() as bar:
             store = LaunchStore(db, row.id, starter, bar)
             results = suite.run(store, row, settings, bar.expect)
@@ -336,10 +335,10 @@ def thresholds(
 
     if triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
-    where = place.settings(campaign_file, asked)
+    where = benches.settings(campaign_file, asked)
     toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
-    chosen = place.given(toolchain, knobs, where)
-    facts = tuple(place.facts(where))
+    chosen = benches.given(toolchain, knobs, where)
+    facts = tuple(benches.facts(where))
     settings = classes.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
     starter = starting.starter(toolchain, where)
     starter.require(classes.first(settings).text())
@@ -347,7 +346,7 @@ def thresholds(
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = classes.begin(db, toolchain, settings, placement, new=new)
         if row.state != "finished":
-            place.require_in_force(starter, settings.knobs)
+            benches.require_in_force(starter, settings.knobs)
         with progress.Bar(in_all=classes.USUAL_LAUNCHES) as bar:
             measured = classes.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:

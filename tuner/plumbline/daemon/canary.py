@@ -22,8 +22,7 @@ from plumbline.daemon.work import CellTimes, Work
 from plumbline.measure.comparison import REFERENCE_CELLS, of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import CellState, launches_of
+from plumbline.watch.chart import CellState, DetectorDesign, launches_of
 from plumbline_db import findings, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite

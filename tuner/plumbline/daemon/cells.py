@@ -12,7 +12,7 @@ from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.core.winner import deciding
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.watching import WatchedCell
 

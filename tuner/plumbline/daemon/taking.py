@@ -12,8 +12,7 @@ import msgspec
 
 from plumbline.applied import apply, standing
 from plumbline.applied.generations import Source
-from plumbline.applied.places import Place
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place
 from plumbline.campaign import applied_proof
 from plumbline.daemon import canary, looking, notify, retuning, windows
 from plumbline.daemon.cells import CanaryCell, cell_of

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import places, standing, targets
+from plumbline.applied import standing, targets
 from plumbline.applied.generations import Generation, Source, Store, sha256
-from plumbline.applied.places import Place
+from plumbline.applied.targets import Place
 from plumbline.campaign import proof
 from plumbline.daemon.configuration import Applying, DaemonConfiguration
 from plumbline.launch.starter import Starter
@@ -180,7 +180,7 @@ def place_of(applying: Applying, toolchain: Toolchain) -> Place | None:
         return None
     modules = Path(applying.modules) if applying.modules else None
     store = Path(applying.store) if applying.store else None
-    return places.place(applying.scope, toolchain.family, toolchain.installation, modules, store)
+    return targets.place(applying.scope, toolchain.family, toolchain.installation, modules, store)
 
 
 def applied(applying: Applying, toolchain: Toolchain) -> tuple[Store, Generation] | None:

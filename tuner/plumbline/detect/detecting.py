@@ -19,15 +19,17 @@ import numpy.typing as npt
 from plumbline.detect import core, operators
 from plumbline.detect.core import Indices, Mask, Rows, numbered, rows
 from plumbline.detect.kinds import Element
-from plumbline.detect.knowledge import SIGNAL, MessageClass, barriers
 from plumbline.detect.operators import ENOUGH, Combined, assumed, halving, mutual, rooted
 from plumbline.detect.personal import EXPLAINED, LARGE, alltoalls, deliveries, personal
 from plumbline.detect.provenance import (
+    SIGNAL,
     Atoms,
+    MessageClass,
     Provenance,
     Spreads,
     allgathers,
     atoms,
+    barriers,
     broadcasts,
     complete,
     passing,

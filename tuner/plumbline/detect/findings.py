@@ -32,7 +32,7 @@ from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame, Recording
 from plumbline.detect.traffic import Instance, Traffic, components, described, split
 from plumbline.settings.identity import now
-from plumbline_db.detections import Detection
+from plumbline_db.findings import Detection
 
 
 class Call(msgspec.Struct, frozen=True):

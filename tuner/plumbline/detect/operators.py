@@ -24,7 +24,7 @@ from plumbline.detect.core import (
     starts,
 )
 from plumbline.detect.kinds import Element, dtype_of
-from plumbline.detect.knowledge import MessageClass, Phases, Way
+from plumbline.detect.provenance import MessageClass, Phases, Way
 from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Instance, Traffic
 

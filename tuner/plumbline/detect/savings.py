@@ -38,7 +38,7 @@ from plumbline_db.probe_records import CaseRecord, Check, ConfigRecord, ProbeRec
 from plumbline_db.records import Campaign, Suite
 
 # The time that MPI's own collective would save a run in place of one that is made by hand. Pure:
-# what calls take comes from a campaign (known_costs.py) or from a replay (replay.py).
+# what calls take comes from a campaign or from a replay.
 # What is made by hand takes `work_seconds`: that ranks wait for one that comes late no collective
 # changes. With more ranks than cores the recorder's own work is in it, where it keeps other ranks
 # from theirs: so what a replay takes is believed before what was recorded, where it is less.

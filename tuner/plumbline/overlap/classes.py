@@ -34,7 +34,7 @@ _MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 
 
 class ThresholdSettings(msgspec.Struct, frozen=True):
     """`knobs` of the library, in force in all launches; `triples` of each size in a launch;
-    `place`: where ranks are (place.py)."""
+    `place`: where ranks are (benches.py)."""
 
     nprocs: int = 2
     knobs: Configuration = Configuration()
@@ -308,7 +308,8 @@ def of_bench(name: str, cells: Sequence[OverlapResult]) -> ClassifiedBench:
         (verdict.bytes, verdict.ratio) for verdict in verdicts if verdict.ratio is not None
     ]
     stretches = _stretches(clear_ratios)
-    firm = _firm(stretches)
+    # A single size at an end may be a stray.
+    firm = [stretch for stretch in stretches if stretch.sizes > 1] or stretches
     bench_class = _bench_class(firm)
     return ClassifiedBench(name, bench_class, _until(bench_class, firm), stretches, verdicts)
 
@@ -372,12 +373,6 @@ def _joined(clear_ratios: Sequence[tuple[int, float]], kinds: Sequence[Kind]) ->
         sizes, ratios = zip(*(member for _, member in group), strict=True)
         stretches.append(Stretch(kind, sizes[0], sizes[-1], min(ratios), max(ratios), len(sizes)))
     return stretches
-
-
-def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
-    """Return the stretches of more than one size, if there are any: a single size at an end may be
-    a stray too."""
-    return [stretch for stretch in stretches if stretch.sizes > 1] or stretches
 
 
 def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:

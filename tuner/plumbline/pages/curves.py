@@ -14,10 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from plumbline.measure import factors
-from plumbline.pages import curve, overview, topology
+from plumbline.pages import curve, overview, svg
 from plumbline.pages import curve as choices
 from plumbline.pages.curve import Curve, Offered, PlottedPoint
-from plumbline.pages.topology import DrawnTopology
+from plumbline.pages.svg import DrawnTopology
 from plumbline.pages.visit import Bytes, Visit, Word, download, ending, picture_response
 from plumbline.results import comparison_files, sides
 from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
@@ -279,7 +279,7 @@ def _topologies(visit: Visit, chosen: Sequence[Campaign]) -> list[tuple[str, Dra
     pictures = []
     for text, campaign in run_by_text.items():
         lines = hockney.latest(visit.db, campaign.machine, campaign.library_fingerprint)
-        picture = topology.drawn(text, lines)
+        picture = svg.drawn(text, lines)
         if picture is not None:
             pictures.append((campaign.id, picture))
     return pictures

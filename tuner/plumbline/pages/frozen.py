@@ -117,17 +117,13 @@ def file_of(address: str, kind: str) -> str:
     stem, ending = os.path.splitext(words[-1])
     keeps = ending == kind
     name = "/".join([*words[:-1], stem if keeps else words[-1]])
-    if parts.query or not _is_plain(parts.path):
+    if parts.query or not all(_plain(word) == word for word in parts.path.strip("/").split("/")):
         name += "-" + hashlib.sha256(address.encode()).hexdigest()[:10]
     return name + kind
 
 
 def _plain(word: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=+-]", "_", word).strip(".")[:_MOST_NAME] or "_"
-
-
-def _is_plain(path: str) -> bool:
-    return all(_plain(word) == word for word in path.strip("/").split("/"))
 
 
 class Frozen(HTMLParser):

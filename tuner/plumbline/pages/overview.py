@@ -11,8 +11,8 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
-from plumbline.pages import plot
-from plumbline.pages.plot import Multiple
+from plumbline.pages import svg
+from plumbline.pages.svg import Multiple
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word
 from plumbline.results import compared_now, putting_in_use, report, site_map, site_picture
 from plumbline.results.advice_stored import days_since
@@ -210,7 +210,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         speedup=statistics.median(winner.speedup for winner in won) if won else None,
         winners=len(won),
         age=_age(each.stages[stage].newest_measured, now),
-        multiples=plot.of_run(visit, campaign) if curves else [],
+        multiples=svg.of_run(visit, campaign) if curves else [],
         steps=of_place(visit.db, each, now),
     )
 

@@ -21,7 +21,7 @@ from plumbline.explain import explain
 from plumbline.explain import picture as explained_picture
 from plumbline.explain.explain import Explained, Explanation
 from plumbline.libraries import space_file
-from plumbline.pages import curve, plot
+from plumbline.pages import curve, svg
 from plumbline.pages.visit import Nothing, Visit, Word, ending, picture_response
 from plumbline.results import putting_in_use, report, spread
 from plumbline.results.report import effects_of_factors
@@ -99,7 +99,7 @@ def page(visit: Visit) -> Response:
             for stage in findings.stages(db, campaign.id)
         ],
         winners=drawn_winners(findings.get_winners(db, campaign.id)),
-        multiples=plot.of_run(visit, campaign),
+        multiples=svg.of_run(visit, campaign),
         searches=findings.all_searches(db, campaign.id),
         exports=_folders(campaigns.exports(db, campaign.id)),
         events=campaigns.events(db, campaign.id),
@@ -117,7 +117,7 @@ def drawn_winners(all_winners: Sequence[Winner]) -> list[DrawnWinner]:
         DrawnWinner(
             place,
             winner,
-            plot.interval(winner.speedup_low, winner.speedup, winner.speedup_high, largest),
+            svg.interval(winner.speedup_low, winner.speedup, winner.speedup_high, largest),
         )
         for place, winner in enumerate(all_winners)
     ]
@@ -194,7 +194,7 @@ def winner_page(visit: Visit) -> Response:
     first = [
         verdict
         for verdict in findings.get_verdicts(db, campaign.id, "before")
-        if _is_its(won, verdict)
+        if verdict.replaceable and holds(won, Target(verdict.function, verdict.bytes))
     ]
     return visit.page(
         "winner.html",
@@ -216,10 +216,6 @@ def winner_page(visit: Visit) -> Response:
         use_of_winners=putting_in_use.use(db, campaign, [won]),
         events=[event for event in campaigns.events(db, campaign.id) if _tells_of(won, event)],
     )
-
-
-def _is_its(won: Winner, verdict: Verdict) -> bool:
-    return verdict.replaceable and holds(won, Target(verdict.function, verdict.bytes))
 
 
 def _tells_of(won: Winner, event: Event) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import libraries
-from plumbline.libraries.fits import installed
+from plumbline.libraries.gate import installed
 from plumbline.system.machine import this_machine
 from plumbline.system.words import counted
 from plumbline_db import campaigns, findings, machines

@@ -53,7 +53,7 @@ class Collective(msgspec.Struct, frozen=True):
         algorithms = [
             algorithm
             for algorithm in self._space().algorithms
-            if _key(algorithm.min_version) <= latest
+            if tuple(int(number) for number in algorithm.min_version.split(".")) <= latest
         ]
         names = tuple(
             algorithm.name for algorithm in sorted(algorithms, key=lambda algorithm: algorithm.id)
@@ -148,10 +148,6 @@ def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
     """The name of an algorithm in one of these versions; empty where none has it."""
     names = COLLECTIVES[function].names(*versions)
     return names[number - 1] if 1 <= number <= len(names) else ""
-
-
-def _key(text: str) -> Version:
-    return tuple(int(number) for number in text.split("."))
 
 
 def version(library: Library) -> tuple[int, int, int]:
