@@ -178,6 +178,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=6, help="at most, until nothing is unknown")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
+    if asked.pairs < 2:
+        parser.error("--pairs: at least 2, for quartiles")
     with tempfile.TemporaryDirectory() as folder:
         job = Job(Path(folder), asked.ranks, asked.budget)
         (Path(folder) / "hpccinf.txt").write_text(hpcc_input(asked.size, asked.ranks))

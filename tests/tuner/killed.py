@@ -24,6 +24,7 @@ from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
+from tests import own_core
 from tests.tuner import planted, started
 from tests.tuner.cli.conftest import install
 from tests.tuner.simulated import Costs, SimulatedStarter, failed
@@ -97,7 +98,7 @@ class Place:
         code = "from tests.tuner.killed import main; main({!r}, pretended={!r})"
         mine = {"TMPDIR": str(self.temporary)}
         with subprocess.Popen(
-            [sys.executable, "-c", code.format(self.words, self._pretended)],
+            [*own_core.words(), sys.executable, "-c", code.format(self.words, self._pretended)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from plumbline.daemon import canary, looking, watched
 from plumbline.daemon.configuration import Applying, CanaryTable, DaemonConfiguration, Neighbour
-from plumbline.daemon.step import Work
+from plumbline.daemon.step import DaemonStep, Work
+from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
 from plumbline.launch.starter import Starter
@@ -122,6 +124,28 @@ def run_campaign(folder: Path) -> None:
     starter = SimulatedStarter(planted.costs())
     with Database.open(folder / "plumbline.db", write=True) as db:
         whole.campaign(db, starter, SETTINGS, folder / "exports")
+
+
+class Learned(NamedTuple):
+    """A folder with a database whose cells are learned, and the time of its last canary."""
+
+    folder: Path
+    now: datetime
+
+
+def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
+    """Take steps, an hour apart."""
+    found = []
+    for _ in range(count):
+        site.clock.sleep(hours=1)
+        found.append(watcher.advance(site.db))
+    return found
+
+
+def learn(site: Site, watcher: Watcher) -> None:
+    """Take 22 canaries, and fail if the daemon tells anybody of one."""
+    for done in advance(site, watcher, 22):
+        assert (done.step, done.error, done.told) == (DaemonStep.CANARY, "", []), done
 
 
 @contextmanager

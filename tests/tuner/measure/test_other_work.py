@@ -25,6 +25,7 @@ from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite, Winner
 from tests.db import build
+from tests.sampled import by_default
 from tests.tuner import whole
 from tests.tuner.beside_work import BUSY, QUIET, Shared
 from tests.tuner.lab import Lab
@@ -228,7 +229,7 @@ def test_a_large_gain_is_found_though_load_leaves_everything_undecided(
     assert found.removes == []  # nothing was violated for certain
 
 
-@pytest.mark.parametrize("after", [1, 5, 11, 20, 40])
+@pytest.mark.parametrize("after", by_default([1, 20], [5, 11, 40]))
 def test_an_interrupted_campaign_beside_other_work_comes_out_the_same(
     fresh_lab: Callable[[], AbstractContextManager[Lab]], tmp_path: Path, after: int
 ) -> None:
