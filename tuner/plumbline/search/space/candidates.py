@@ -144,7 +144,7 @@ class CandidateSpace:
         return refusal
 
     def without_knobs(self, functions: Iterable[str] | None = None) -> CandidateSpace:
-        """Return our variants alone, of all functions or of these."""
+        """Return the space without the algorithms of the library, of all functions or of these."""
         left_out = None if functions is None else set(functions)
         kept = (
             []
