@@ -85,7 +85,6 @@ campaign: setup build dashboards  ## the main job on this machine: measure, veri
 
 test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/ready  ## all tests but those that want the machine alone, JOBS files at a time (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
-	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -m "not alone" $(ARGS)
 
 test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine

@@ -16,7 +16,7 @@ from plumbline.system.process import Finished
 from plumbline_db import ndjson
 from plumbline_db.probe_records import ProbeRecord, Samples
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.family.intelmpi.env import knob
+from plumbline_exporters.family.intelmpi import knob
 from tests.exporters.bundles import winner
 from tests.tuner.families import installations
 from tests.tuner.families.started import started

@@ -19,7 +19,7 @@ from plumbline.foreign.storing import ProgramOutput
 from plumbline.libraries import space_file
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters.families import Context
-from plumbline_exporters.lint import files
+from plumbline_exporters.lint import formats
 
 SPACES = Path(__file__).parents[1] / "search-spaces"
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
@@ -86,7 +86,7 @@ def _kind(message: str, end: str = ":") -> str:
 
 
 def _linted(path: Path, context: Context, table: Table) -> None:
-    for linted in files.lint(path, context):
+    for linted in formats.lint(path, context):
         counts = table.setdefault(linted.format, Counts())
         counts.files += 1
         for finding in linted.findings:

@@ -309,9 +309,8 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
 @pytest.mark.slow
 def test_a_library_family_is_its_folders_its_space_and_its_facts(family: Copy) -> None:
     family.passes(CONFORMANCE, PARTS)
-    files = {f"{FILES}/{name}.py" for name in ("__init__", "env")}
-    others = {f"{LIBRARY}/__init__.py", SPACE, MPI_ID, RECORDED, CONFORMANCE}
-    assert family.touched() == files | others
+    folders = {f"{folder}/__init__.py" for folder in (LIBRARY, FILES)}
+    assert family.touched() == folders | {SPACE, MPI_ID, RECORDED, CONFORMANCE}
 
 
 @pytest.mark.slow
@@ -349,7 +348,7 @@ LEFT_OUT = {
         "test_its_variables_reach_it",
     ),
     "format": (
-        f"{FILES}/env.py",
+        f"{FILES}/__init__.py",
         r"@exporter\(.*\n",
         "",
         "test_a_format_of_its_own_writes_what_shells_source",
@@ -368,7 +367,7 @@ LEFT_OUT = {
     ),
     "findings": (
         f"{FILES}/__init__.py",
-        "findings=env.findings",
+        "findings=findings",
         "findings=lambda given, target: []",
         "test_the_linter_finds_what_the_library_does_not_take",
     ),

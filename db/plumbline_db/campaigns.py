@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db import columns, coverage_renewal, lock
-from plumbline_db.coverage_renewal import MEASURED_HERE
+from plumbline_db import columns, coverage, lock
+from plumbline_db.coverage import MEASURED_HERE
 from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.layout import FACTORS, FOREIGN, JOB, OVERLAP_TUNE, SITE, SUITES
 from plumbline_db.records import FROM, Campaign, Event, Export
@@ -146,7 +146,7 @@ def put(db: Statements, campaign: Campaign) -> None:
             "UPDATE campaign SET state = :state, finished = :finished WHERE id = :id",
             {"state": campaign.state, "finished": campaign.finished, "id": campaign.id},
         )
-        coverage_renewal.renew(db, campaign.id)
+        coverage.renew(db, campaign.id)
 
 
 def settle(db: Statements, id: str, settings: str) -> Campaign:
@@ -157,7 +157,7 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
             "UPDATE campaign SET settings = :settings WHERE id = :id",
             {"settings": settings, "id": id},
         )
-        coverage_renewal.renew(db, id)
+        coverage.renew(db, id)
         (campaign,) = _all(db, "WHERE id = :id", id=id)
     return campaign
 
@@ -181,7 +181,7 @@ def reopen(db: Statements, id: str) -> None:
         for table in ("search", "verdict"):
             db.rows(f"DELETE FROM {table} WHERE campaign = :id", key)  # noqa: S608
         db.rows("DELETE FROM event WHERE campaign = :id AND run = ''", key)
-        coverage_renewal.renew(db, id)
+        coverage.renew(db, id)
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.

@@ -1,4 +1,5 @@
-"""Statements for a table whose columns are the fields of a record, and records in its rows."""
+"""Statements for a table whose columns are the fields of a record, and records in its rows.
+Distinct knob sets are rows of one such table; the empty set is the library as it comes."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from plumbline_db.record import Record
+from plumbline_db.records import Record
 from plumbline_db.statements import Statements
 
 _Read = TypeVar("_Read", bound=Record)
@@ -140,3 +141,14 @@ def _readers(record: type[Record]) -> list[tuple[int, Callable[[Any], Any]]]:
         for place, type in enumerate(types)
         if get_origin(type) in (list, dict)
     ]
+
+
+def configuration(db: Statements, knobs: Mapping[str, str]) -> int:
+    """The row of this knob set, made when it is not there. Inside a transaction of the caller."""
+    text = msgspec.json.encode(dict(sorted(knobs.items()))).decode()
+    return number(db, "configuration", {"knobs": text})
+
+
+def knobs(text: str) -> dict[str, str]:
+    """A stored knob set."""
+    return msgspec.json.decode(text, type=dict[str, str])

@@ -17,10 +17,10 @@ from typing import Self
 
 import apsw
 
-from plumbline_db import lock, schema, scratch, user_files, way_back
+from plumbline_db import backups, lock, schema, scratch, user_files
+from plumbline_db.backups import DamagedError
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.statements import Statements, explained
-from plumbline_db.way_back import DamagedError
 
 BUSY_MILLISECONDS = 5000
 IN_MEMORY = Path(":memory:")  # SQLite's name for no file
@@ -275,7 +275,7 @@ def backup(path: Path, target: Path) -> None:
             copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
         if problems := check(part):
             raise DamagedError(path, problems[0])
-    way_back.keep(Path(path).absolute(), target)
+    backups.keep(Path(path).absolute(), target)
 
 
 def check(path: Path) -> list[str]:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db.record import Record
-from plumbline_db.records import AFTERWARDS
+from plumbline_db.records import AFTERWARDS, Record
 from plumbline_db.statements import Statements
 
 _AFTERWARDS = msgspec.json.encode(AFTERWARDS).decode()

@@ -9,20 +9,10 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import (
-    campaigns,
-    cell_times,
-    columns,
-    launch_records,
-    runs,
-    table_samples,
-    verdicts,
-    winners,
-)
+from plumbline_db import campaigns, columns, findings, launch_records, runs, table_samples
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import Samples
-from plumbline_db.record import Record
-from plumbline_db.records import Verdict, Winner
+from plumbline_db.records import Record, Verdict, Winner
 from plumbline_db.statements import Statements
 from plumbline_db.table_samples import RankTimes
 
@@ -42,7 +32,7 @@ _CASE = {
     "use": str,
 }
 _PLACE = dict.fromkeys(("block", "place", "ns"), int)
-_SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.SUMMARY}
+_SUMMARY = {name: float if name == "median_ns" else int for name in launch_records.SUMMARY}
 
 # What the kernel and PAPI may have counted, in the order of the columns.
 _COUNTERS = (
@@ -179,12 +169,12 @@ def _ranks(db: Statements, campaign: str) -> Iterator[Part]:
 
 
 def _verdicts(db: Statements, campaign: str) -> Iterator[Part]:
-    for stage in verdicts.stages(db, campaign):
-        yield _of_records(campaign, verdicts.get(db, campaign, stage))
+    for stage in findings.stages(db, campaign):
+        yield _of_records(campaign, findings.get_verdicts(db, campaign, stage))
 
 
 def _winners(db: Statements, campaign: str) -> Iterator[Part]:
-    all_winners = winners.get(db, campaign)
+    all_winners = findings.get_winners(db, campaign)
     if all_winners:
         yield _of_records(campaign, all_winners)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline_db import campaigns, columns, launch_records
 from plumbline_db.probe_records import Pair, PingPong
-from plumbline_db.record import Record
+from plumbline_db.records import Record
 from plumbline_db.statements import Statements
 
 

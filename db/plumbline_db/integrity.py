@@ -9,24 +9,20 @@ import apsw
 
 from plumbline_db import (
     campaigns,
-    cell_times,
     cost,
     coverage,
-    detections,
+    findings,
     hockney,
     launch_records,
     layout,
     machines,
     runs,
-    searches,
-    verdicts,
     watching,
-    winners,
 )
+from plumbline_db.backups import DamagedError
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
-from plumbline_db.way_back import DamagedError
 
 _MOST = 20  # lines of SQLite's; one page can be the reason for thousands
 
@@ -124,12 +120,12 @@ def _contents(db: Statements) -> Iterator[str]:
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        cell_times.require(db, run.id, launch_records.of_run(db, run.id))
+        launch_records.require_cell_times(db, run.id, launch_records.of_run(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:
-    for stage in verdicts.stages(db, campaign.id):
-        verdicts.get(db, campaign.id, stage)
+    for stage in findings.stages(db, campaign.id):
+        findings.get_verdicts(db, campaign.id, stage)
 
 
 _READ: dict[str, Callable[[Statements, Campaign], object]] = {
@@ -138,8 +134,8 @@ _READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "library": lambda db, campaign: machines.library(db, campaign.library_fingerprint),
     "launches": _launches,
     "verdicts": _verdicts,
-    "searches": lambda db, campaign: searches.all_searches(db, campaign.id),
-    "winners": lambda db, campaign: winners.get(db, campaign.id),
+    "searches": lambda db, campaign: findings.all_searches(db, campaign.id),
+    "winners": lambda db, campaign: findings.get_winners(db, campaign.id),
     "fits": lambda db, campaign: hockney.get(db, campaign.id),
     "files": lambda db, campaign: campaigns.exports(db, campaign.id),
     "events": lambda db, campaign: campaigns.events(db, campaign.id),
@@ -153,6 +149,6 @@ _OF_ALL: dict[str, Sequence[Callable[[Statements], object]]] = {
         *(watching.get, watching.days, watching.watched),
         lambda db: watching.told(db, ""),
     ),
-    "what was found in recordings": (detections.every,),
+    "what was found in recordings": (findings.detections,),
     "what is known of places": (coverage.of_campaigns, coverage.of_overlap),
 }

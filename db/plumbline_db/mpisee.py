@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from plumbline_db.errors import UsageError
-from plumbline_db.record import Record
+from plumbline_db.records import Record
 
 _TABLES = frozenset({"data", "comms", "operations", "mappings", "metadata", "exectimes"})
 _MOST_ROWS = 1_000_000

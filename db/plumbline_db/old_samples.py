@@ -16,8 +16,7 @@ import msgspec
 
 from plumbline_db import campaigns, columns, launch_records, layout
 from plumbline_db.probe_records import Order, ProbeRecord, RankSamples, Samples
-from plumbline_db.record import Record
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Record
 from plumbline_db.statements import Statements
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline_db import (
     campaigns,
-    cell_times,
+    findings,
     hockney,
     launch_records,
     layout,
@@ -23,22 +23,19 @@ from plumbline_db import (
     old_samples,
     points,
     runs,
-    searches,
-    verdicts,
-    winners,
 )
 from plumbline_db.errors import PlumblineError
 from plumbline_db.hockney import Hockney
 from plumbline_db.old_samples import Pruned
 from plumbline_db.points import SuitePoint
 from plumbline_db.probe_records import ProbeRecord
-from plumbline_db.record import Record
 from plumbline_db.records import (
     NOT_KNOWN,
     Campaign,
     Event,
     Library,
     Machine,
+    Record,
     Run,
     Search,
     Suite,
@@ -81,11 +78,11 @@ class _Content(NamedTuple):
 
 def _read(db: Statements, campaign: Campaign) -> _Content:
     id = campaign.id
-    tables = {stage: verdicts.get(db, id, stage) for stage in verdicts.stages(db, id)}
+    tables = {stage: findings.get_verdicts(db, id, stage) for stage in findings.stages(db, id)}
     conclusions = _Conclusions(
         tables,
-        searches.all_searches(db, id),
-        winners.get(db, id),
+        findings.all_searches(db, id),
+        findings.get_winners(db, id),
         hockney.get(db, id),
         campaigns.events(db, id),
         old_samples.of(db, id),
@@ -104,7 +101,7 @@ def _launches(db: Statements, campaign: str) -> Iterator[_Launch]:
     suite_by_name = runs.suites(db, campaign)
     for run in runs.one_by_one(db, campaign):
         records = launch_records.of_run(db, run.id)
-        times_alone = cell_times.without_samples(db, run.id, records)
+        times_alone = launch_records.without_samples(db, run.id, records)
         yield _Launch(run, suite_by_name[run.suite], records, list(times_alone.items()))
 
 
@@ -156,16 +153,16 @@ def put(
         for launch in _launches(source, id):
             run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
             runs.put(db, run, launch.records, launch.suite)
-            cell_times.add(db, run.id, dict(launch.summaries))
+            launch_records.add_cell_times(db, run.id, dict(launch.summaries))
         _conclude(db, name, content.conclusions, renamed)
 
 
 def _conclude(db: Statements, name: str, of: _Conclusions, renamed: Callable[[str], str]) -> None:
     for stage, table in of.tables.items():
-        verdicts.put(db, name, stage, table)
+        findings.put_verdicts(db, name, stage, table)
     for search in of.searches:
-        searches.put(db, name, search)
-    winners.put(db, name, of.winners)
+        findings.put_search(db, name, search)
+    findings.put_winners(db, name, of.winners)
     hockney.put(db, name, of.fits)
     for event in of.events:
         campaigns.put_event(db, name, msgspec.structs.replace(event, run=renamed(event.run)))

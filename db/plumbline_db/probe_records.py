@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .record import Count, Record, Signed
+from plumbline_db.records import Count, Record, Signed
 
 
 class Clock(Record, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, cell_times, columns, cost, launch_records
+from plumbline_db import campaigns, columns, cost, launch_records
 from plumbline_db.blobs import records_blob, text, text_blob
 from plumbline_db.probe_records import Check, Footer, Header, Load, ProbeRecord, Refused, Samples
 from plumbline_db.records import AFTERWARDS, Case, Failure, Medians, Run, Suite, Wrong
@@ -87,7 +87,7 @@ def put(
         if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
             raise ValueError(f"run id {run.id} belongs to another launch")
         number = _insert(db, run, records, suite or Suite(run.suite))
-        cell_times.put(db, number, records)
+        launch_records.put_cell_times(db, number, records)
         cost.add(db, number)
 
 

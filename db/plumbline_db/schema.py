@@ -18,7 +18,8 @@ import apsw
 import msgspec
 from apsw import sqlite_extra
 
-from plumbline_db import lock, user_files, way_back
+from plumbline_db import backups, lock, user_files
+from plumbline_db.backups import DamagedError
 from plumbline_db.blobs import records_blob
 from plumbline_db.errors import PlumblineError
 from plumbline_db.order import by_number
@@ -43,7 +44,6 @@ from plumbline_db.probe_records import (
     Samples,
     Transit,
 )
-from plumbline_db.way_back import DamagedError
 
 _VIEWS = ("measured_case", "launch_median", "sample")
 # The tables to drop, those that refer to others first.
@@ -392,7 +392,7 @@ def recognise(path: Path) -> bool:
     """True: a Plumbline database. False: an empty file, which may become one. Else an error:
     DamagedError where it was ours, by what lies beside it."""
     head = _head(path)
-    if not head and way_back.newest_backup(path) is None:
+    if not head and backups.newest_backup(path) is None:
         return False
     if head[:16] != _MAGIC or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
         what = "an SQLite database of another program" if head[:16] == _MAGIC else "no database"

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from plumbline_db import scratch, transfer
+from plumbline_db.backups import DamagedError
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.transfer import Moved
-from plumbline_db.way_back import DamagedError
 
 VARIABLE = "PLUMBLINE_SPOOL"
 SUFFIX = ".plumbline"

@@ -11,8 +11,8 @@ from typing import Any
 import apsw
 
 from plumbline_db import schema
+from plumbline_db.backups import DamagedError
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.way_back import DamagedError
 
 _DAMAGE = (apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_SHORT_READ)
 _LOCKS = (

@@ -21,8 +21,7 @@ from plumbline_db.probe_records import (
     RankSamples,
     Samples,
 )
-from plumbline_db.record import Record
-from plumbline_db.records import Case, Medians, Verdict
+from plumbline_db.records import Case, Medians, Record, Verdict
 from plumbline_db.runs import LaunchSamples
 from plumbline_db.statements import Statements
 

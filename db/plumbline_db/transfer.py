@@ -17,6 +17,7 @@ import apsw
 import msgspec
 
 from plumbline_db import (
+    backups,
     campaigns,
     columns,
     connection,
@@ -26,12 +27,10 @@ from plumbline_db import (
     outside,
     schema,
     scratch,
-    way_back,
 )
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.record import Record
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Record
 from plumbline_db.statements import Statements
 
 
@@ -79,13 +78,13 @@ def _damage(path: Path) -> list[str]:
 def _newest_whole(path: Path) -> tuple[Path, list[str]]:
     """And why newer ones were passed over."""
     passed_over: list[str] = []
-    for backup in way_back.backups(path):
+    for backup in backups.backups(path):
         problems = _damage(backup)
         if not problems:
             return backup, passed_over
         passed_over.append(f"{backup}: {problems[0]}")
     raise PlumblineError(
-        "\n".join([f"no whole backup of {path} is known: {way_back.remedy(path)}", *passed_over])
+        "\n".join([f"no whole backup of {path} is known: {backups.remedy(path)}", *passed_over])
     )
 
 

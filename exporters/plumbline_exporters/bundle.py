@@ -1,4 +1,5 @@
-"""The bundle that an exporter gets: the winners of one campaign and where they come from."""
+"""The bundle that an exporter gets: the winners of one campaign and where they come from; and what
+an exported file decides for a call."""
 
 from __future__ import annotations
 
@@ -75,13 +76,13 @@ def load_bundle(
 ) -> Bundle:
     """Return the winners of a campaign (None: the one started last) as they are in the database,
     each of them let through by `refusal_of` the campaign's library."""
-    from plumbline_db import campaigns, machines, started, winners
+    from plumbline_db import campaigns, findings, machines, started
 
     with db.snapshot():
         campaign = campaigns.get(db, campaign_id)
         machine = machines.machine(db, campaign.machine)
         library = machines.library(db, campaign.library_fingerprint)
-        chosen = winners.get(db, campaign.id)
+        chosen = findings.get_winners(db, campaign.id)
         ways = started.lines(db, campaign.id)
     return Bundle(
         campaign=campaign,
@@ -294,3 +295,25 @@ def put(values: dict[str, str], winner: Winner, name: str, value: str) -> None:
 def is_profile(winner: Winner) -> bool:
     """A mock-up or algorithm of ours: belongs to the profile of the preload library."""
     return winner.variant != "default"
+
+
+class MpiCall(msgspec.Struct, frozen=True):
+    """A call of `function` with a volume of `bytes` (docs/plan-and-records.md) on a communicator of
+    `nprocs` ranks on `nodes` nodes, at most `ppn` of them on each."""
+
+    function: str
+    bytes: int
+    nprocs: int
+    nodes: int
+    ppn: int
+
+
+class FileDecision(msgspec.Struct, frozen=True):
+    """`file` is the name of the file. `variant` is `default` where the library's own function is
+    called, with the parameters in `configuration`. The decision is only for calls that meet the
+    `conditions` (`type=floating`)."""
+
+    file: str
+    variant: str = "default"
+    configuration: dict[str, str] = {}
+    conditions: list[str] = []

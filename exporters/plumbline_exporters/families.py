@@ -19,14 +19,13 @@ import msgspec
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Library, Winner
 from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.decisions import FileDecision, MpiCall
+from plumbline_exporters.bundle import Bundle, FileDecision, MpiCall
 from plumbline_exporters.finding import Effect, FileKind, Finding, Known, LintTarget, Version
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from plumbline_exporters.assignments import Assignment
+    from plumbline_exporters.finding import Assignment
 
 # The way in which a shell sees at once that the MPI library on PATH is the one that files were made
 # for: by the line in which a tool of the library names its version. The fingerprint, which tells

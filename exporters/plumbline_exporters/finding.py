@@ -1,4 +1,5 @@
-"""Findings of the linter, and whom a file is for."""
+"""Findings of the linter, whom a file is for, and the assignments of a file: names and values, with
+the lines that say so."""
 
 from __future__ import annotations
 
@@ -8,7 +9,17 @@ from typing import Literal
 
 import msgspec
 
-from plumbline_exporters.assignments import Assignment
+
+class Assignment(msgspec.Struct, frozen=True):
+    """`value` is None where it is not known before the file runs. `exported`: programs that are
+    started get it. `depends`: it stands under a condition."""
+
+    line: int
+    name: str
+    value: str | None
+    exported: bool = True
+    depends: bool = False
+
 
 # Knowledge of a library's parameters: their names, what they take, and which are dead.
 # It comes from the search spaces, which the command line reads (they belong to the tuner); without

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from plumbline_exporters import environment, families, quoting
+from plumbline_exporters import families, quoting, shells
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.quoting import lua, tcl
 from plumbline_exporters.registry import exporter
@@ -55,10 +55,10 @@ end
 @exporter(
     "modulefile",
     "modulefile in Tcl",
-    needs=(environment.WRAPPER,),
+    needs=(shells.WRAPPER,),
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    values = environment.variables(bundle)
+    values = shells.variables(bundle)
     lines = ["#%Module1.0"]
     lines += heading(bundle, f"Modulefile for {bundle.library.id}, written by Plumbline.")
     lines.append(f"module-whatis {tcl(_whatis(bundle))}")
@@ -85,10 +85,10 @@ def files(bundle: Bundle) -> dict[str, str]:
 @exporter(
     "modulefile-lua",
     "modulefile in Lua, for Lmod",
-    needs=(environment.WRAPPER,),
+    needs=(shells.WRAPPER,),
 )
 def lua_files(bundle: Bundle) -> dict[str, str]:
-    values = environment.variables(bundle)
+    values = shells.variables(bundle)
     about = heading(bundle, f"Modulefile for {bundle.library.id}, written by Plumbline.")
     lines = ["--" + line.removeprefix("#") for line in about]
     lines += [f"whatis({lua(_whatis(bundle))})", f"help({lua(_help(bundle))})"]
@@ -116,5 +116,5 @@ def _whatis(bundle: Bundle) -> str:
 def _help(bundle: Bundle) -> str:
     text = f"Sets what was found best for {bundle.library.id} on {bundle.machine.host}."
     if bundle.variants:
-        text += f" Variants are in force for what {environment.WRAPPER} starts."
+        text += f" Variants are in force for what {shells.WRAPPER} starts."
     return quoting.said(text)

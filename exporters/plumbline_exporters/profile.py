@@ -11,6 +11,8 @@ from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
 from plumbline_exporters.bundle import (
     Bundle,
+    FileDecision,
+    MpiCall,
     conditions,
     evidence,
     groups,
@@ -19,7 +21,6 @@ from plumbline_exporters.bundle import (
     sizes,
     span,
 )
-from plumbline_exporters.decisions import FileDecision, MpiCall
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.profile"

@@ -24,8 +24,7 @@ from plumbline_exporters.bundle import NO_SUM, SUM, Bundle
 MODULES = (
     "profile",
     "run_script",
-    "csh",
-    "fish",
+    "shells",
     "modulefile",
     "winners_json",
 )

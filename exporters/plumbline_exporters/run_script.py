@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from plumbline_exporters import environment, families, plumbline_sh, profile, quoting
+from plumbline_exporters import families, plumbline_sh, profile, quoting, shells
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.registry import exporter
 
@@ -24,7 +24,7 @@ def hands_on(name: str) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _HAND_ON)
 
 
-FILE_NAME = environment.WRAPPER
+FILE_NAME = shells.WRAPPER
 
 _SCRIPT = """\
 if [ $# = 0 ]; then
@@ -78,7 +78,7 @@ esac
 
 
 @exporter(
-    environment.WRAPPER,
+    shells.WRAPPER,
     "program that starts another with everything in force",
     needs=tuple(family.script for family in families.families().values()),
 )

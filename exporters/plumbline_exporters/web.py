@@ -36,7 +36,7 @@ from plumbline_db.errors import NotJoinedError, PlumblineError, UsageError
 from plumbline_db.schema import OtherSchemaError
 from plumbline_exporters import frame
 from plumbline_exporters.frame import Pages
-from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, text
+from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, scrape
 from plumbline_exporters.metrics.scrape import Collect
 
 _log = logging.getLogger("plumbline")
@@ -133,7 +133,7 @@ def app(
     registry = told.registry(db_path)
 
     def metrics(request: Request) -> Response:
-        content, kind = text.encoded(registry, request.headers.get("accept", ""))
+        content, kind = scrape.encoded(registry, request.headers.get("accept", ""))
         return Response(content, headers={"Content-Type": kind})
 
     def healthz(request: Request) -> Response:

@@ -22,22 +22,22 @@ static bool is_below(const int64_t *after, int later, const int64_t *before, int
            100 * after[later / 2] < percent * before[earlier / 2];
 }
 
-/* The `count` values that follow the group at `ns`. */
-static bool follow_below(const int64_t *ns, int count)
+/* The `count` values that follow the `earlier` ones at `ns`; a group of each at most. */
+static bool follow_below(const int64_t *ns, int earlier, int count)
 {
     int64_t before[PL_SETTLE_GROUP], after[PL_SETTLE_GROUP];
-    sort(before, ns, PL_SETTLE_GROUP);
-    sort(after, ns + PL_SETTLE_GROUP, count);
-    return is_below(after, count, before, PL_SETTLE_GROUP, 95);
+    sort(before, ns, earlier);
+    sort(after, ns + earlier, count);
+    return is_below(after, count, before, earlier, 95);
 }
 
 bool pl_settle_falls(const int64_t *ns, int count)
 {
     enum { GROUP = PL_SETTLE_GROUP, HALF = GROUP / 2 };
     if (count < 2 * GROUP)
-        return false;
-    return follow_below(ns + count - 2 * GROUP, GROUP) ||
-           follow_below(ns + count - GROUP - HALF, HALF);
+        return count >= GROUP && follow_below(ns + count - GROUP, HALF, HALF);
+    return follow_below(ns + count - 2 * GROUP, GROUP, GROUP) ||
+           follow_below(ns + count - GROUP - HALF, GROUP, HALF);
 }
 
 /* How far sorted values lie from their median, together. */

@@ -12,7 +12,8 @@
 
 /* Of the last calls of a series: whether a group of them lies below the one before it, by more than
  * noise and by more than a twentieth. The last group is looked at as a whole, and its second half
- * by itself. Fewer than two groups say nothing. */
+ * by itself. Of fewer than two groups the halves of the last one are compared; fewer than one say
+ * nothing. */
 bool pl_settle_falls(const int64_t *ns, int count);
 
 /* How many of the first blocks, three quarters of them at most, lie above all that follow, by more

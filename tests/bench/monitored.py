@@ -9,7 +9,7 @@ from unittest import mock
 
 import msgspec
 
-from plumbline_db import campaigns, coverage_renewal, machines, runs, verdicts, winners
+from plumbline_db import campaigns, coverage, findings, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
 from tests.db import build
@@ -28,12 +28,12 @@ def fill(path: Path, seed: int = 1) -> None:
     with Database.open(path, write=True) as db:
         machines.put_machine(db, build.MACHINE)
         machines.put_library(db, build.LIBRARY)
-        with mock.patch.object(coverage_renewal, "renew"):  # once at the end, not 2000 times
+        with mock.patch.object(coverage, "renew"):  # once at the end, not 2000 times
             for number in range(CAMPAIGNS):
                 _campaign(db, number, chance)
         with db.transaction():
             for number in range(CAMPAIGNS - PLACES, CAMPAIGNS):
-                coverage_renewal.renew(db, f"c-{number}")
+                coverage.renew(db, f"c-{number}")
 
 
 def _campaign(db: Database, number: int, chance: random.Random) -> None:
@@ -52,8 +52,10 @@ def _campaign(db: Database, number: int, chance: random.Random) -> None:
     runs.put(db, launch, build.records(launch, [build.Timed()]))
     size = VERDICTS // CAMPAIGNS // 2
     for stage, violated in (("before", 0.2), ("after", 0.02)):
-        verdicts.put(db, campaign.id, stage, _table(campaign, stage, size, violated, chance))
-    winners.put(db, campaign.id, [build.winner(function=f"MPI_F{n}") for n in range(8)])
+        findings.put_verdicts(
+            db, campaign.id, stage, _table(campaign, stage, size, violated, chance)
+        )
+    findings.put_winners(db, campaign.id, [build.winner(function=f"MPI_F{n}") for n in range(8)])
     ended = (started + datetime.timedelta(hours=3)).isoformat()
     campaigns.put(db, msgspec.structs.replace(campaign, state="finished", finished=ended))
 

@@ -35,7 +35,7 @@ from plumbline.verify.decision import (
     HypothesisFamily,
     slower,
 )
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite
 
@@ -100,7 +100,7 @@ def _inside(db: Database, campaign: Campaign) -> list[Cell]:
     count = min(acceptance.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
     found = []
     for stage in ("before", "after"):
-        table = verdicts.get(db, campaign.id, stage)
+        table = findings.get_verdicts(db, campaign.id, stage)
         wanted = [one for one in table if one.kind == "pattern" and one.lhs == LIBRARY]
         suites = list(dict.fromkeys(suite for one in wanted for suite in one.suites))
         samples = {
@@ -128,7 +128,7 @@ def _cold(db: Database, campaign: str) -> list[Cell]:
     parts: dict[Target, list[list[float]]] = {}
     seconds: dict[Target, float] = {}
     every = runs.suites(db, campaign)
-    kept = winners.get(db, campaign)
+    kept = findings.get_winners(db, campaign)
     turn = 1
     while (suite := Suite("confirm", turn)).name in every and suite.beside().name in every:
         ours = index(runs.medians(db, campaign, [suite.name]))

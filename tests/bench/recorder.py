@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.detect.read import match, read
-from plumbline.detect.record_file import read as read_file
+from plumbline.detect.recording import read as read_file
 from tests.bench.figure import Figure
 from tests.collectives_alt.programs import mpirun
 from tests.probes.recorder.programs import recorder

@@ -8,8 +8,7 @@ import math
 import numpy as np
 
 from plumbline.watch.canary import observe
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState, DetectorDesign
 from tests.bench.detector import __main__ as bench
 from tests.bench.detector import figures, noise
 from tests.bench.detector.rules import Product

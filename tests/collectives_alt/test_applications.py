@@ -20,7 +20,7 @@ from tests.collectives_alt.started import catalogue, forced, rule, turns
 pytestmark = pytest.mark.mpi
 
 # Turns that are part of `make test`.
-FEW = {"application": 2, "fuzz": 2, "hpcc": 2, "mpi4py": 1, "IMB": 1}
+FEW = {"application": 2, "fuzz": 1, "hpcc": 1, "mpi4py": 1, "IMB": 1}
 # Functions that the probe measures, and others, by symbol.
 MEASURED = (
     *("barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv"),

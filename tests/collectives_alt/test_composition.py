@@ -10,6 +10,7 @@ import pytest
 from tests.collectives_alt.applications import ALL_TURNS, Fuzzer
 from tests.collectives_alt.programs import Build
 from tests.collectives_alt.started import Started, forced, rule, turns, variants
+from tests.sampled import by_default
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -18,11 +19,12 @@ TURNS = 18  # of started.turns: a variant of every function at a time
 
 @pytest.mark.parametrize(
     ("turn", "nprocs"),
-    [
-        (turn, nprocs)
-        for turn in range(TURNS)
-        for nprocs in ((2, 3, 4) if ALL_TURNS else (2 + turn % 3,))
-    ],
+    [(turn, nprocs) for turn in range(TURNS) for nprocs in (2, 3, 4)]
+    if ALL_TURNS
+    else by_default(
+        [(turn, 2 + turn % 3) for turn in range(0, TURNS, 2)],
+        [(turn, 2 + turn % 3) for turn in range(1, TURNS, 2)],
+    ),
 )
 def test_every_mockup_with_every_winner_of_what_it_calls(
     build: Build, tmp_path: Path, turn: int, nprocs: int

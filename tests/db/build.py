@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, machines, runs, verdicts, winners
+from plumbline_db import campaigns, findings, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import (
     Begin,
@@ -363,19 +363,19 @@ def finished(db: Database) -> Campaign:
     unsure |= {"function": "MPI_Bcast", "bytes": 64, "other_bytes": 1024, "verdict": "undecided"}
     unsure |= {"ratio": None, "ratio_low": None, "ratio_high": None, "p": None, "p_adjusted": None}
     large = {"bytes": 65536, "other_bytes": 65536, "ratio": 1.31}
-    verdicts.put(
+    findings.put_verdicts(
         db,
         campaign.id,
         "before",
         [verdict("before"), verdict("before", **large), verdict("before", **unsure)],
     )
-    verdicts.put(
+    findings.put_verdicts(
         db,
         campaign.id,
         "after",
         [verdict("after", **quick), verdict("after", **{**large, **quick})],
     )
-    winners.put(
+    findings.put_winners(
         db,
         campaign.id,
         [

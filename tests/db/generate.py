@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from plumbline_db import campaigns, machines, runs, searches, verdicts, winners
+from plumbline_db import campaigns, findings, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Begin, CaseRecord, Check, Footer, Order, ProbeRecord, Samples
 from plumbline_db.records import Campaign, Search, Trial
@@ -133,12 +133,14 @@ def _conclude(db: Database, of: Campaign, size: Size, chance: np.random.Generato
             cell = {"function": function, "bytes": volume, "other_bytes": volume}
             cell |= {"suites": [stage], "verdict": word if stage == "before" else "holds"}
             table.append(build.verdict(stage, **cell, guideline=f"GL{1 + pair % 20}"))
-        verdicts.put(db, of.id, stage, table)
+        findings.put_verdicts(db, of.id, stage, table)
     tried = Trial("default", {"coll_tuned_algorithm": "3"}, "measured", 0.6, 0.5, 0.7, 9, "")
     for pair, word in enumerate(drawn):
         if word == "violated":
             function, volume = FUNCTIONS[pair % len(FUNCTIONS)], _bytes(2 * pair)
             trials = [msgspec.structs.replace(tried, variant=f"v{n}") for n in range(5)]
             of_cell = (function, of.nprocs, of.ppn, volume, ["GL1"])
-            searches.put(db, of.id, Search(1, *of_cell, "winner", "better", trials, ["before"]))
-    winners.put(db, of.id, [build.winner(function=function) for function in FUNCTIONS])
+            findings.put_search(
+                db, of.id, Search(1, *of_cell, "winner", "better", trials, ["before"])
+            )
+    findings.put_winners(db, of.id, [build.winner(function=function) for function in FUNCTIONS])

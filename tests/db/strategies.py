@@ -35,8 +35,7 @@ from plumbline_db.probe_records import (
     Samples,
     Transit,
 )
-from plumbline_db.record import Signed
-from plumbline_db.records import OtherUse, Search, Trial, Tried, Verdict, Winner
+from plumbline_db.records import OtherUse, Search, Signed, Trial, Tried, Verdict, Winner
 
 R = TypeVar("R", bound=msgspec.Struct)
 Strategy = st.SearchStrategy[Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, cost, coverage, runs, verdicts, winners
+from plumbline_db import campaigns, cost, coverage, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Count, Coverage
 from plumbline_db.layout import verifies_only
@@ -42,9 +42,9 @@ def campaign(db: Database, chance: random.Random, number: int) -> None:
     )
     for stage in ("before", "after", "round-1"):
         if chance.random() < 0.8:
-            verdicts.put(db, one.id, stage, table(chance, stage))
+            findings.put_verdicts(db, one.id, stage, table(chance, stage))
     if chance.random() < 0.5:
-        winners.put(db, one.id, [build.winner()])
+        findings.put_winners(db, one.id, [build.winner()])
     if chance.random() < 0.8:
         ended = f"2025-03-{number + 2:02}T10:00:00Z"
         campaigns.put(db, msgspec.structs.replace(one, state="finished", finished=ended))
@@ -57,7 +57,7 @@ def heard(db: Database, stage: str) -> list[Campaign]:
     every = campaigns.all_campaigns(db)
     if stage == "before":
         return every
-    won = {one.id for one in every if winners.get(db, one.id)}
+    won = {one.id for one in every if findings.get_winners(db, one.id)}
     some = [one for one in every if one.id in won or not verifies_only(one.settings)]
     return sorted(some, key=lambda one: (one.state == "finished", one.id in won, one.finished))
 
@@ -65,7 +65,7 @@ def heard(db: Database, stage: str) -> list[Campaign]:
 def counted(db: Database, stage: str) -> dict[str, Count]:
     """By hand: the newest verdict of each cell."""
     newest: dict[tuple[str, int], Verdict] = {}
-    tables = {one.id: verdicts.get(db, one.id, stage) for one in heard(db, stage)}
+    tables = {one.id: findings.get_verdicts(db, one.id, stage) for one in heard(db, stage)}
     for one in tables.values():
         newest |= {(verdict.guideline, verdict.bytes): verdict for verdict in one}
     found = {}
@@ -86,7 +86,7 @@ def counted(db: Database, stage: str) -> dict[str, Count]:
 
 def compared(db: Database, stage: str, cells: int) -> dict[tuple[str, int], str]:
     """The full table before the newest one; empty: there is none."""
-    found = [(one, verdicts.get(db, one.id, stage)) for one in heard(db, stage)]
+    found = [(one, findings.get_verdicts(db, one.id, stage)) for one in heard(db, stage)]
     with_rows = [(one, rows) for one, rows in found if rows]
     full = [
         rows for one, rows in with_rows[:-1] if one.state == "finished" and len(rows) >= 0.9 * cells

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import campaigns, machines, searches, verdicts, winners
+from plumbline_db import campaigns, findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Event, Export, Search, Trial, Verdict, Winner
@@ -21,15 +21,15 @@ CAMPAIGN = build.CAMPAIGN.id
 @strategies.in_one_database
 @given(table=st.lists(strategies.verdicts, max_size=4))
 def test_verdicts_come_back(started: Database, table: list[Verdict]) -> None:
-    verdicts.put(started, CAMPAIGN, "before", table)
-    assert verdicts.get(started, CAMPAIGN, "before") == table
+    findings.put_verdicts(started, CAMPAIGN, "before", table)
+    assert findings.get_verdicts(started, CAMPAIGN, "before") == table
 
 
 @strategies.in_one_database
 @given(chosen=st.lists(strategies.winners, max_size=4))
 def test_winners_come_back(started: Database, chosen: list[Winner]) -> None:
-    winners.put(started, CAMPAIGN, chosen)
-    assert winners.get(started, CAMPAIGN) == chosen
+    findings.put_winners(started, CAMPAIGN, chosen)
+    assert findings.get_winners(started, CAMPAIGN) == chosen
 
 
 def test_the_newest_command_line_comes_back(started: Database) -> None:
@@ -56,38 +56,40 @@ def test_only_a_campaign_that_a_process_measures_is_running(started: Database) -
 @strategies.in_one_database
 @given(search=strategies.searches)
 def test_searches_come_back(started: Database, search: Search) -> None:
-    searches.put(started, CAMPAIGN, search)
-    assert search in searches.all_searches(started, CAMPAIGN)
+    findings.put_search(started, CAMPAIGN, search)
+    assert search in findings.all_searches(started, CAMPAIGN)
 
 
 def test_stages_are_replaced_one_by_one(started: Database) -> None:
     for stage in ("after", "round-2", "before", "round-1"):
-        verdicts.put(started, CAMPAIGN, stage, [build.verdict(stage)])
-    verdicts.put(started, CAMPAIGN, "after", [build.verdict("after", ratio=0.9)])
-    assert verdicts.stages(started, CAMPAIGN) == ["before", "round-1", "round-2", "after"]
-    assert [v.ratio for v in verdicts.get(started, CAMPAIGN, "after")] == [0.9]
-    assert [v.ratio for v in verdicts.get(started, CAMPAIGN, "before")] == [1.84]
-    assert verdicts.stages(started, "another") == []
+        findings.put_verdicts(started, CAMPAIGN, stage, [build.verdict(stage)])
+    findings.put_verdicts(started, CAMPAIGN, "after", [build.verdict("after", ratio=0.9)])
+    assert findings.stages(started, CAMPAIGN) == ["before", "round-1", "round-2", "after"]
+    assert [v.ratio for v in findings.get_verdicts(started, CAMPAIGN, "after")] == [0.9]
+    assert [v.ratio for v in findings.get_verdicts(started, CAMPAIGN, "before")] == [1.84]
+    assert findings.stages(started, "another") == []
 
 
 def test_verdict_of_another_stage_is_a_bug(started: Database) -> None:
     with pytest.raises(ValueError, match="stage after"):
-        verdicts.put(started, CAMPAIGN, "before", [build.verdict("after")])
+        findings.put_verdicts(started, CAMPAIGN, "before", [build.verdict("after")])
 
 
 @pytest.mark.parametrize("field", ["ratio", "ratio_low", "ratio_high", "p", "p_adjusted"])
 def test_nan_is_refused(started: Database, field: str) -> None:
     with pytest.raises(ValueError, match="not a number"):
-        verdicts.put(started, CAMPAIGN, "before", [build.verdict("before", **{field: math.nan})])
+        findings.put_verdicts(
+            started, CAMPAIGN, "before", [build.verdict("before", **{field: math.nan})]
+        )
 
 
 def test_nan_is_refused_in_trials_and_winners(started: Database) -> None:
     trial = Trial("default", {}, "measured", math.nan, None, None, 3, "")
     search = Search(1, "MPI_Bcast", 4, 4, 64, [], "nothing better", "", [trial], [])
     with pytest.raises(ValueError, match="not a number"):
-        searches.put(started, CAMPAIGN, search)
+        findings.put_search(started, CAMPAIGN, search)
     with pytest.raises(ValueError, match="not a number"):
-        winners.put(started, CAMPAIGN, [build.winner(speedup_low=math.nan)])
+        findings.put_winners(started, CAMPAIGN, [build.winner(speedup_low=math.nan)])
 
 
 def test_search_for_the_same_cell_in_the_same_round_is_replaced(started: Database) -> None:
@@ -99,20 +101,20 @@ def test_search_for_the_same_cell_in_the_same_round_is_replaced(started: Databas
         1, "MPI_Bcast", 4, 4, 64, ["GL1"], "winner", "gone", trials, ["search-1"], "GL1@64", 0.5
     )
     other = msgspec.structs.replace(search, round=0, trials=[])
-    searches.put(started, CAMPAIGN, search)
-    searches.put(started, CAMPAIGN, other)
+    findings.put_search(started, CAMPAIGN, search)
+    findings.put_search(started, CAMPAIGN, other)
     shorter = msgspec.structs.replace(search, trials=trials[:1], reason="again")
-    searches.put(started, CAMPAIGN, shorter)
-    assert searches.all_searches(started, CAMPAIGN) == [other, shorter]
+    findings.put_search(started, CAMPAIGN, shorter)
+    assert findings.all_searches(started, CAMPAIGN) == [other, shorter]
     assert started.row("SELECT count(*) FROM trial") == (1,)
 
 
 def test_winners_are_replaced_as_a_whole(started: Database) -> None:
-    winners.put(started, CAMPAIGN, [build.winner(), build.winner(function="MPI_Bcast")])
-    winners.put(started, CAMPAIGN, [build.winner(nprocs=2)])
-    assert winners.get(started, CAMPAIGN) == [build.winner(nprocs=2)]
-    winners.put(started, CAMPAIGN, [])
-    assert winners.get(started, CAMPAIGN) == []
+    findings.put_winners(started, CAMPAIGN, [build.winner(), build.winner(function="MPI_Bcast")])
+    findings.put_winners(started, CAMPAIGN, [build.winner(nprocs=2)])
+    assert findings.get_winners(started, CAMPAIGN) == [build.winner(nprocs=2)]
+    findings.put_winners(started, CAMPAIGN, [])
+    assert findings.get_winners(started, CAMPAIGN) == []
 
 
 def test_exports_by_path(started: Database) -> None:

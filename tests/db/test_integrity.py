@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import launch_records, layout, runs, scratch, transfer, way_back
+from plumbline_db import backups, launch_records, layout, runs, scratch, transfer
+from plumbline_db.backups import DamagedError
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.schema import OtherSchemaError
-from plumbline_db.way_back import DamagedError
 from tests.db import build, damage
 
 NOW = datetime.datetime(2026, 11, 24, 12, tzinfo=datetime.UTC)
@@ -124,14 +124,14 @@ def test_a_note_that_a_killed_process_has_left_half_goes(path: Path, tmp_path: P
     done = subprocess.run([sys.executable, "-c", kill], check=False)
     assert done.returncode == -signal.SIGKILL and list(tmp_path.iterdir())
     scratch._cleared.clear()
-    way_back.keep(path, tmp_path / "b")
+    backups.keep(path, tmp_path / "b")
     assert [one.name for one in tmp_path.iterdir()] == [f"{path.name}.backup"]
 
 
 def test_the_way_back_names_the_newest_backup(path: Path, whole: bytes, tmp_path: Path) -> None:
     for name in ("first.db", "second.db"):
         backup(path, tmp_path / name)
-    assert way_back.newest_backup(path) == tmp_path / "second.db"
+    assert backups.newest_backup(path) == tmp_path / "second.db"
     assert sorted(one.name for one in tmp_path.iterdir() if "part" in one.name) == []
     path.write_bytes(whole[:5000])
     with pytest.raises(DamagedError) as caught:
@@ -158,8 +158,8 @@ def test_the_newest_whole_backup_takes_its_place(
     """What came after it is lost, and said as far as the damaged file can be read; a newer backup
     that is damaged itself is passed over."""
     assert whole
-    way_back.daily(path).mkdir()
-    good, spoilt = (way_back.daily(path) / f"plumbline-2026-11-{day}.db" for day in (23, 24))
+    backups.daily(path).mkdir()
+    good, spoilt = (backups.daily(path) / f"plumbline-2026-11-{day}.db" for day in (23, 24))
     backup(path, good)
     with Database.open(path, write=True) as db:
         runs.put(db, build.run("later"), [])
@@ -208,7 +208,7 @@ def test_a_damaged_file_is_not_backed_up(path: Path, whole: bytes, tmp_path: Pat
         with pytest.raises(PlumblineError, match=f"{path} is (damaged|no database)"):
             backup(path, target)
         assert target.read_bytes() == before
-        assert way_back.newest_backup(path) == target
+        assert backups.newest_backup(path) == target
 
 
 def test_every_page_has_a_checksum(path: Path, whole: bytes) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import blobs, cell_times, launch_records, runs
+from plumbline_db import blobs, launch_records, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import RankSamples, Samples
 from tests.db import build
@@ -94,7 +94,7 @@ def test_alike_cases_share_a_row(db: Database) -> None:
 
 @given(st.lists(st.integers(0, 2**50), min_size=1, max_size=30))
 def test_summaries_by_another_definition(times: list[int]) -> None:
-    (found,) = cell_times.of_rows(np.array([times], dtype="<i8"))
+    (found,) = launch_records.times_of_rows(np.array([times], dtype="<i8"))
     assert found["median_ns"] == statistics.median(times)
     for name, share in (
         ("quartile_1_ns", 0.25),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, coverage, runs, sweeps, verdicts
+from plumbline_db import campaigns, coverage, findings, points, runs
 from plumbline_db.connection import Database
 from tests.db import build
 
@@ -17,10 +17,10 @@ def test_they_are_those_that_coverage_counts(tmp_path: Path, stage: str) -> None
         build.done(db)
         later = build.later(db, "c-later", 2)
         small = [build.verdict("before", bytes=16384, verdict="holds", ratio=1.0)]
-        verdicts.put(db, later.id, "before", small)
+        findings.put_verdicts(db, later.id, "before", small)
         campaigns.put(db, later)
         (place,) = coverage.of_campaigns(db)
-        found = verdicts.newest_of_place(db, place, stage)
+        found = findings.newest_of_place(db, place, stage)
         kept = place.stages[stage]
         assert len(found) == kept.cells
         words = [each.verdict.verdict for each in found]
@@ -33,9 +33,9 @@ def test_they_are_those_that_coverage_counts(tmp_path: Path, stage: str) -> None
 def test_a_stage_without_tables_has_none(tmp_path: Path) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         campaign = build.started(db)
-        verdicts.put(db, campaign.id, "before", [build.verdict("before")])
+        findings.put_verdicts(db, campaign.id, "before", [build.verdict("before")])
         (place,) = coverage.of_campaigns(db)
-        assert verdicts.newest_of_place(db, place, "after") == []
+        assert findings.newest_of_place(db, place, "after") == []
 
 
 def test_sweeps_are_listed_by_suite(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_sweeps_are_listed_by_suite(tmp_path: Path) -> None:
         ):
             launch = build.run(suite)
             runs.put(db, launch, build.records(launch, cases))
-        found = sweeps.listed(db, campaign.id)
+        found = points.sweeps(db, campaign.id)
         named = [(each.suite, each.variant, each.sizes) for each in found]
         assert named == [("before", "default", 2), ("before", "a_variant", 1)]
-        assert sweeps.listed(db, campaign.id, ["search-1"]) == []
+        assert points.sweeps(db, campaign.id, ["search-1"]) == []

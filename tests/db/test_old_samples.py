@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, launch_records, old_samples, runs, table_samples, verdicts
+from plumbline_db import campaigns, findings, launch_records, old_samples, runs, table_samples
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.old_samples import Policy, Pruned
@@ -26,13 +26,15 @@ TIME = NOW.isoformat()
 def test_medians_stay_and_samples_are_said_to_be_gone(db: Database) -> None:
     build.done(db)
     before = runs.medians(db, CAMPAIGN, ["before"])
-    tables = [verdicts.get(db, CAMPAIGN, stage) for stage in verdicts.stages(db, CAMPAIGN)]
+    tables = [findings.get_verdicts(db, CAMPAIGN, stage) for stage in findings.stages(db, CAMPAIGN)]
     would = old_samples.would_go(db, CAMPAIGN, "old", TIME)
     pruned = old_samples.prune(db, CAMPAIGN, "old", TIME)
     assert pruned == would == Pruned(CAMPAIGN, TIME, 6, 3 * 2 * (20 + 50), "old")
     assert old_samples.of(db, CAMPAIGN) == pruned and old_samples.of(db, "another") is None
     assert runs.medians(db, CAMPAIGN, ["before"]) == before
-    assert tables == [verdicts.get(db, CAMPAIGN, one) for one in verdicts.stages(db, CAMPAIGN)]
+    assert tables == [
+        findings.get_verdicts(db, CAMPAIGN, one) for one in findings.stages(db, CAMPAIGN)
+    ]
     launch = build.run(sequence=1)
     assert runs.get(db, CAMPAIGN, "before", 1) == launch
     left = launch_records.of_run(db, launch.id)
@@ -49,7 +51,7 @@ def test_a_pruned_campaign_does_not_go_on(db: Database) -> None:
     old_samples.prune(db, CAMPAIGN, "old", TIME)
     with pytest.raises(PlumblineError, match="cannot continue: its samples were thrown away"):
         campaigns.reopen(db, CAMPAIGN)
-    assert verdicts.stages(db, CAMPAIGN) == ["before", "after"]
+    assert findings.stages(db, CAMPAIGN) == ["before", "after"]
 
 
 def test_what_says_how_cases_settled_stays(db: Database) -> None:

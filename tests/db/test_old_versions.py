@@ -10,12 +10,12 @@ import apsw
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, coverage, hockney, launch_records, runs, schema, verdicts
+from plumbline_db import campaigns, coverage, findings, hockney, launch_records, runs, schema
+from plumbline_db.backups import DamagedError
 from plumbline_db.connection import Database, check
 from plumbline_db.coverage import Coverage
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
-from plumbline_db.way_back import DamagedError
 from tests.db import build
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -41,7 +41,7 @@ def test_it_is_brought_up_by_whoever_writes(old: Path) -> None:
             assert db.row("PRAGMA user_version") == (schema.VERSION,)
             kept = [(run, launch_records.of_run(db, run)) for run, _ in written]
             assert kept == written
-            assert len(verdicts.get(db, build.CAMPAIGN.id, "before")) > 0
+            assert len(findings.get_verdicts(db, build.CAMPAIGN.id, "before")) > 0
             assert len(runs.launch_samples(db, build.CAMPAIGN.id, ["before"])) == 2
     assert check(old) == []
 

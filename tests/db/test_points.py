@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import flat_tables, points, runs, sweeps, table_samples
+from plumbline_db import flat_tables, points, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.points import SuitePoint
 from plumbline_db.probe_records import CaseRecord, ProbeRecord, RankSamples, Samples
@@ -76,12 +76,12 @@ def test_times_of_ranks_come_back_with_their_launch(db: Database) -> None:
 
 def test_looks_at_a_suite_are_one_suite(db: Database) -> None:
     build.started(db)
-    assert sweeps.described(db, CAMPAIGN) == []
+    assert points.described(db, CAMPAIGN) == []
     suite = Suite("suite", step="gather")
     points.put(db, CAMPAIGN, [SuitePoint(suite.name, "bytes", size) for size in (64, 128, 256)])
     for look, sizes in ((1, [64, 256]), (2, [128])):
         run, records = launch(0, suite.at(look), sizes)
         runs.put(db, run, records, suite.at(look))
-    (found,) = sweeps.described(db, CAMPAIGN)
+    (found,) = points.described(db, CAMPAIGN)
     assert (found.name, found.axis, found.by_rank) == ("gather", "bytes", [64, 128, 256])
     assert [sweep.sizes for sweep in found.sweeps] == [3]

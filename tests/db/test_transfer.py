@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from plumbline_db import (
     campaigns,
     coverage,
+    findings,
     launch_records,
     machines,
     old_samples,
     outside,
     runs,
     transfer,
-    verdicts,
-    winners,
 )
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError, UsageError
@@ -66,8 +65,8 @@ def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None
             lambda db, id: campaigns.get(db, id),
             lambda db, id: runs.listing(db, id),
             lambda db, id: [launch_records.of_run(db, run.id) for run in runs.listing(db, id)],
-            lambda db, id: [verdicts.get(db, id, stage) for stage in ("before", "after")],
-            lambda db, id: winners.get(db, id),
+            lambda db, id: [findings.get_verdicts(db, id, stage) for stage in ("before", "after")],
+            lambda db, id: findings.get_winners(db, id),
             lambda db, id: campaigns.events(db, id),
         ):
             assert as_they_came(CAME, read(other, CAME)) == as_they_came(CAME, read(db, CAMPAIGN))

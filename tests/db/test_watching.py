@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plumbline_db import cost, integrity, old_samples, runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import AFTERWARDS, CANARY, Suite
-from plumbline_db.watch_records import (
+from plumbline_db.watching import (
     Canary,
     CellAlarm,
     Notice,

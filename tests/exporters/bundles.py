@@ -10,7 +10,7 @@ import msgspec
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.mpich.coll import stem
-from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, parameter_prefix
 from tests.db import build
 
 
@@ -68,8 +68,10 @@ def tuned(
     **parameters: int,
 ) -> Winner:
     """A winner by the algorithm of the library; parameters by suffix: segmentsize=1024."""
-    knobs = {prefix(function): algorithm}
-    knobs |= {f"{prefix(function)}_{name}": str(value) for name, value in parameters.items()}
+    knobs = {parameter_prefix(function): algorithm}
+    knobs |= {
+        f"{parameter_prefix(function)}_{name}": str(value) for name, value in parameters.items()
+    }
     return winner(function, knobs, bytes_from, bytes_to, nprocs, restrictions=restrictions or [])
 
 

@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from plumbline_db.records import Winner
-from plumbline_exporters import csh, fish, modulefile, plumbline_sh, quoting
+from plumbline_exporters import modulefile, plumbline_sh, quoting, shells
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import texts
 from tests.exporters.bundles import bundle, tuned, variant
@@ -109,13 +109,13 @@ READERS: dict[str, Callable[[Path], list[str]] | None] = {
     "bash": _posix("bash") if shutil.which("bash") else None,
     "tcsh": (
         lambda folder: [
-            "tcsh", "-f", "-c", f"source {quoting.csh(f'{folder}/{csh.FILE_NAME}')}\nenv -0",
+            "tcsh", "-f", "-c", f"source {quoting.csh(f'{folder}/{shells.CSH_FILE_NAME}')}\nenv -0",
         ]
     ) if shutil.which("tcsh") else None,
     "fish": (
         lambda folder: [
             "fish", "--no-config", "-c",
-            f"source {quoting.fish(f'{folder}/{fish.FILE_NAME}')}\nenv -0",
+            f"source {quoting.fish(f'{folder}/{shells.FISH_FILE_NAME}')}\nenv -0",
         ]
     ) if shutil.which("fish") else None,
     "environment-modules": _module("modulecmd", modulefile.FILE_NAME)

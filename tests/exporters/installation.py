@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import campaigns, runs, verdicts, watching, winners
+from plumbline_db import campaigns, findings, runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
-from plumbline_db.watch_records import (
+from plumbline_db.watching import (
     Canary,
     CellAlarm,
     Notice,
@@ -43,7 +43,7 @@ def fill(path: Path, now: datetime.datetime) -> None:
         tables(db, second, [build.verdict("before", **HOLDS), appeared])
         wide = {"nprocs": 8, "ppn": 8, "state": "running", "finished": ""}
         running = campaign(db, "c-3", now - DAY / 24, **wide)
-        verdicts.put(db, running.id, "before", [build.verdict("before", nprocs=8, ppn=8)])
+        findings.put_verdicts(db, running.id, "before", [build.verdict("before", nprocs=8, ppn=8)])
         tuned = {"settings": '{"command":"overlap tune"}'}
         tuning = campaign(db, "o-1", now - 2 * DAY, **tuned)
         tables(db, tuning, [overlap("violated"), overlap("holds", bytes=8)])
@@ -64,13 +64,15 @@ def campaign(db: Database, id: str, at: datetime.datetime, **changes: object) ->
 
 def tables(db: Database, campaign: Campaign, before: list[Verdict]) -> None:
     """After it, nothing is violated but GL14, against which no winner helps."""
-    verdicts.put(db, campaign.id, "before", before)
+    findings.put_verdicts(db, campaign.id, "before", before)
     after = [
         msgspec.structs.replace(one, stage="after", **({} if one.guideline == "GL14" else HOLDS))
         for one in before
     ]
-    verdicts.put(db, campaign.id, "after", after)
-    winners.put(db, campaign.id, [build.winner(), build.winner(function="MPI_Gather", speedup=1.4)])
+    findings.put_verdicts(db, campaign.id, "after", after)
+    findings.put_winners(
+        db, campaign.id, [build.winner(), build.winner(function="MPI_Gather", speedup=1.4)]
+    )
     campaigns.put(db, campaign)
 
 

@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from plumbline_db import campaigns, watching
 from plumbline_db.connection import Database, backup
 from plumbline_db.records import Verdict
-from plumbline_db.watch_records import CellAlarm, WatchDay
+from plumbline_db.watching import CellAlarm, WatchDay
 from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.metrics import scrape as scrape_room
 from tests.db import build

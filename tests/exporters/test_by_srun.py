@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.campaign import proof
 from plumbline.system import paths
-from plumbline_exporters import by_srun, plumbline_sh, run_script
+from plumbline_exporters import plumbline_sh, run_script
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import write
 from tests.exporters import mpi
@@ -25,7 +25,7 @@ LISTED = "LD_PRELOAD=/opt/plumbline/libplumbline.so,PLUMBLINE_PROFILE=/out/plumb
 def listed(tmp_path: Path, before: str = "", times: int = 1) -> tuple[str, str]:
     """SLURM_EXPORT_ENV after sourcing, and standard error."""
     script = tmp_path / "lines.sh"
-    script.write_text(by_srun.script(bundle(ALLREDUCE), "/opt/plumbline/libplumbline.so"))
+    script.write_text(plumbline_sh.script(bundle(ALLREDUCE), "/opt/plumbline/libplumbline.so"))
     text = f"set -eu\n{before}\n" + f". {script}\n" * times + 'printf %s "${SLURM_EXPORT_ENV-}"'
     done = mpi.shell(text, {"PATH": os.environ["PATH"]})
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_a_list_that_stands_against_it_is_left_with_a_word(tmp_path: Path, their
 
 
 def test_a_comma_in_a_path_is_said_in_the_file() -> None:
-    assert "export" not in by_srun.script(bundle(ALLREDUCE), "/opt/a,b/libplumbline.so")
+    assert "export" not in plumbline_sh.script(bundle(ALLREDUCE), "/opt/a,b/libplumbline.so")
 
 
 def test_another_campaign_does_not_take_it_for_a_setting(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import profile
-from plumbline_exporters.decisions import MpiCall
+from plumbline_exporters.bundle import MpiCall
 from plumbline_exporters.family.openmpi import mca_params, tuned
 from tests.exporters import json_rules_reader, rules_reader
 from tests.exporters.bundles import bundle, library, variant
@@ -101,9 +101,9 @@ def test_rules_are_read_as_the_library_reads_them(
             assert decided is None
             continue
         assert decided is not None and decided.file == next(iter(files))
-        chosen = decided.configuration[tuned.prefix(function)]
+        chosen = decided.configuration[tuned.parameter_prefix(function)]
         assert collective.id_of(chosen, library(version)) == numbers[0]
-        segment = decided.configuration.get(f"{tuned.prefix(function)}_segmentsize", "0")
+        segment = decided.configuration.get(f"{tuned.parameter_prefix(function)}_segmentsize", "0")
         assert int(segment) == numbers[2]
 
 

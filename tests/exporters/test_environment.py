@@ -8,7 +8,8 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.openmpi import env, mca_params
+from plumbline_exporters.family import openmpi
+from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.registry import write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, knob, tuned, variant
@@ -25,7 +26,7 @@ def sourced(
     tmp_path: Path, *winners: Winner, version: str = "4.1.4", before: str = "", times: int = 1
 ) -> tuple[dict[str, str], str]:
     script = tmp_path / "plumbline.sh"
-    script.write_text(env.files(bundle(*winners, version=version))["plumbline.sh"])
+    script.write_text(openmpi.files(bundle(*winners, version=version))["plumbline.sh"])
     return mpi.sourced(script, CHECKED, SHELL_OWN | OTHERS, before, times)
 
 
@@ -66,7 +67,7 @@ def test_nothing_found_sets_nothing(tmp_path: Path) -> None:
 
 def test_values_are_quoted(tmp_path: Path) -> None:
     nasty = 'a\'b $HOME `id` "c" ; *'
-    script = env.files(bundle(knob("pml_ucx_tls", nasty)))["plumbline.sh"]
+    script = openmpi.files(bundle(knob("pml_ucx_tls", nasty)))["plumbline.sh"]
     (tmp_path / "x.sh").write_text(script)
     done = mpi.shell(f'. {tmp_path}/x.sh; printf %s "$OMPI_MCA_pml_ucx_tls"', CHECKED)
     assert done.stdout == nasty
@@ -113,18 +114,18 @@ def test_a_list_that_preloads_already_is_left_with_a_word(tmp_path: Path) -> Non
 def test_paths_that_the_loader_or_mpirun_would_split(library_path: str, directory: str) -> None:
     given = bundle(GATHER, preload_library=Path(library_path), directory=Path(directory))
     with pytest.raises(PlumblineError, match="would split this path"):
-        env.files(given)
+        openmpi.files(given)
 
 
 def test_variants_need_the_preload_library() -> None:
     with pytest.raises(PlumblineError, match=r"need libplumbline.so.*make build"):
-        env.files(bundle(GATHER, preload_library=None))
+        openmpi.files(bundle(GATHER, preload_library=None))
 
 
 def test_winners_that_want_different_values_for_a_process() -> None:
     winners = (knob("btl_vader_eager_limit", "1"), knob("btl_vader_eager_limit", "2", "MPI_Scan"))
     with pytest.raises(PlumblineError, match="a process has one value"):
-        env.files(bundle(*winners))
+        openmpi.files(bundle(*winners))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_winners_that_want_different_values_for_a_process() -> None:
 )
 def test_algorithm_knobs_are_never_global(winner: Winner) -> None:
     with pytest.raises(PlumblineError, match="no file can set it for these calls alone"):
-        env.files(bundle(winner))
+        openmpi.files(bundle(winner))
 
 
 def test_parameters_of_an_algorithm_that_no_rule_can_say_are_global() -> None:
@@ -163,7 +164,7 @@ def test_mca_params_file() -> None:
 
 def test_other_libraries_are_refused() -> None:
     mpich = bundle(ALLREDUCE, version="5.0.2", family="mpich")
-    for files in (env.files, mca_params.files):
+    for files in (openmpi.files, mca_params.files):
         with pytest.raises(PlumblineError, match=r"mpich-5\.0\.2 is not Open MPI"):
             files(mpich)
 

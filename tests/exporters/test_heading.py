@@ -7,7 +7,7 @@ import pytest
 
 from plumbline_exporters import modulefile, profile, winners_json
 from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.family.openmpi import env
+from plumbline_exporters.family import openmpi
 from tests.exporters.bundles import bundle, tuned, variant
 
 WAYS = [
@@ -25,7 +25,7 @@ def test_what_is_for_all_sizes_says_where_it_was_measured() -> None:
     known = msgspec.structs.replace(
         tuned("MPI_Gather", "binomial"), measured_from=8, measured_to=4 << 20
     )
-    for files in (env.files, profile.files, modulefile.files, modulefile.lua_files):
+    for files in (openmpi.files, profile.files, modulefile.files, modulefile.lua_files):
         (text,) = files(bundle(known, variant("MPI_Scan", "x", 1, 9))).values()
         assert "all sizes (measured: 8-4194304 bytes)" in text
 
@@ -42,7 +42,7 @@ def test_how_programs_are_started(count: int) -> None:
 
 def test_every_form_of_a_head_says_it() -> None:
     made = started(*WAYS)
-    for files in (env.files, profile.files, modulefile.files, modulefile.lua_files):
+    for files in (openmpi.files, profile.files, modulefile.files, modulefile.lua_files):
         (text,) = files(made).values()
         assert all(way in text for way in WAYS)
     (text,) = winners_json.files(made).values()

@@ -11,7 +11,7 @@ import pytest
 from plumbline.libraries import Installation
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.intelmpi import env as impi_env
+from plumbline_exporters.family import intelmpi
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, knob, variant
 from tests.impi import FAMILY, tuned
@@ -29,14 +29,14 @@ def sourced(
     tmp_path: Path, *winners: Winner, before: str = "", times: int = 1
 ) -> tuple[dict[str, str], str]:
     script = tmp_path / "plumbline.sh"
-    script.write_text(impi_env.files(given(*winners))["plumbline.sh"])
+    script.write_text(intelmpi.files(given(*winners))["plumbline.sh"])
     leave = {"_", "PWD", "SHLVL", "PATH"} | OTHERS
     return mpi.sourced(script, {"PATH": "/usr/bin:/bin"}, leave, before, times)
 
 
 def test_what_nothing_shows_is_said_in_the_head() -> None:
     texts = [
-        impi_env.files(given(tuned(name, 3)))["plumbline.sh"] for name in ("MPI_Scan", "MPI_Bcast")
+        intelmpi.files(given(tuned(name, 3)))["plumbline.sh"] for name in ("MPI_Scan", "MPI_Bcast")
     ]
     said = [[line for line in text.splitlines() if "Nothing shows" in line] for text in texts]
     assert said == [["# Nothing shows whether a preset is taken for MPI_Scan."], []]
@@ -83,17 +83,17 @@ def test_a_tool_of_the_user_s_stays_and_is_said(tmp_path: Path) -> None:
 
 def test_two_values_of_one_variable_are_refused() -> None:
     with pytest.raises(PlumblineError, match="for 2 and for 4 ranks"):
-        impi_env.files(given(tuned("MPI_Bcast", 1), tuned("MPI_Bcast", 1, nprocs=4)))
+        intelmpi.files(given(tuned("MPI_Bcast", 1), tuned("MPI_Bcast", 1, nprocs=4)))
     two = knob("I_MPI_FABRICS", "ofi", "MPI_Scan"), knob("I_MPI_FABRICS", "shm")
     with pytest.raises(PlumblineError, match="wants I_MPI_FABRICS=shm, another winner wants ofi"):
-        impi_env.files(given(*two))
+        intelmpi.files(given(*two))
 
 
 @pytest.mark.parametrize("name", ["a b", "a;b", "a:b", "a,b", "a$b", "a'b"])
 def test_paths_that_would_be_split_are_refused(name: str) -> None:
     bad = given(GATHER, preload_library=Path("/opt", name, "x.so"))
     with pytest.raises(PlumblineError, match="would split this path"):
-        impi_env.files(bad)
+        intelmpi.files(bad)
 
 
 @pytest.mark.mpi
@@ -103,7 +103,7 @@ def test_ranks_have_the_preload_library_and_mpirun_has_not(
     """What each of them has in its memory, with the library of the build in the script."""
     preload = Path(__file__).parents[2] / "build" / intel_mpi.library.id / "libplumbline.so"
     winners = given(GATHER, preload_library=preload)
-    (tmp_path / "plumbline.sh").write_text(impi_env.files(winners)["plumbline.sh"])
+    (tmp_path / "plumbline.sh").write_text(intelmpi.files(winners)["plumbline.sh"])
     rank = "grep -c libplumbline /proc/self/maps; echo $PLUMBLINE_PROFILE"
     script = (
         f". {tmp_path}/plumbline.sh; cat /proc/self/maps >{tmp_path}/shell\n"
@@ -124,5 +124,5 @@ def test_a_preset_that_is_wrong_for_operations_that_do_not_commute() -> None:
     winner = tuned("MPI_Reduce_scatter_block", 2)
     said = "preset 2 is wrong for operations that do not commute"
     with pytest.raises(PlumblineError, match=said):
-        impi_env.variables(given(winner))
-    assert len(impi_env.variables(given(winner, unsafe=True))) == 1
+        intelmpi.variables(given(winner))
+    assert len(intelmpi.variables(given(winner, unsafe=True))) == 1

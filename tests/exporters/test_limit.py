@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from plumbline_db import verdicts
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.metrics.scrape import PLACE, limited
@@ -57,7 +57,7 @@ def test_a_scrape_says_that_the_limit_was_reached(tmp_path: Path) -> None:
     with Database.open(path, write=True) as db:
         build.done(db)
         later = build.later(db, "c-2", 8, nprocs=8, ppn=8)
-        verdicts.put(db, later.id, "before", [build.verdict("before", nprocs=8, ppn=8)])
+        findings.put_verdicts(db, later.id, "before", [build.verdict("before", nprocs=8, ppn=8)])
     registry = CollectorRegistry(auto_describe=False)
     registry.register(DatabaseCollector(path, most=40))
     assert (registry.get_sample_value("plumbline_series_left_out") or 0) > 0

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 
-from plumbline_db import machines, runs, verdicts, winners
+from plumbline_db import findings, machines, runs
 from plumbline_db.connection import Database
 from plumbline_exporters import metrics
 from plumbline_exporters.metrics import DatabaseCollector, Scrape, collector
@@ -91,8 +91,10 @@ def test_size_and_round_are_no_labels(path: Path) -> None:
         campaign = build.finished(db)
         before = len(generate_latest(scrape(path)).splitlines())
         many = [build.verdict("before", bytes=2**i, other_bytes=2**i) for i in range(30)]
-        verdicts.put(db, campaign.id, "before", [*many, *verdicts.get(db, campaign.id, "before")])
-        verdicts.put(db, campaign.id, "round-1", [build.verdict("round-1")])
+        findings.put_verdicts(
+            db, campaign.id, "before", [*many, *findings.get_verdicts(db, campaign.id, "before")]
+        )
+        findings.put_verdicts(db, campaign.id, "round-1", [build.verdict("round-1")])
     assert len(generate_latest(scrape(path)).splitlines()) == before
     assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 30
 
@@ -116,8 +118,10 @@ def test_a_check_of_one_cell_replaces_that_cell_alone(path: Path) -> None:
         build.done(db)
         before = series(path)
         check = build.later(db, "c-2", 8, settings=VERIFY)
-        verdicts.put(db, check.id, "before", [build.verdict("before", **HOLDS)])
-        verdicts.put(db, check.id, "after", [build.verdict("after")])  # of an older version
+        findings.put_verdicts(db, check.id, "before", [build.verdict("before", **HOLDS)])
+        findings.put_verdicts(
+            db, check.id, "after", [build.verdict("after")]
+        )  # of an older version
     after = series(path)
     assert before.keys() == after.keys() and len(before) > 5
     assert {labels for name, labels in before if before[name, labels] != after[name, labels]} == {
@@ -146,7 +150,7 @@ def test_a_check_that_covers_all_speaks_alone(path: Path) -> None:
     with Database.open(path, write=True) as db:
         old = build.done(db)
         check = build.later(db, "c-2", 8, settings=VERIFY)
-        verdicts.put(db, check.id, "before", verdicts.get(db, old.id, "before"))
+        findings.put_verdicts(db, check.id, "before", findings.get_verdicts(db, old.id, "before"))
     assert of(path, "plumbline_verdicts", campaign=old.id, stage="before") is None
     assert of(path, "plumbline_verdicts", campaign="c-2", stage="before") == 3
 
@@ -157,9 +161,9 @@ def test_a_campaign_under_way_hides_no_finished_one(path: Path) -> None:
         before = series(path)
         build.later(db, "c-2", 8, state="running", finished="")
         assert series(path) == before
-        verdicts.put(db, "c-2", "before", [build.verdict("before", **HOLDS)])
-        verdicts.put(db, "c-2", "round-1", [build.verdict("round-1")])
-        verdicts.put(db, "c-2", "after", [build.verdict("after")])
+        findings.put_verdicts(db, "c-2", "before", [build.verdict("before", **HOLDS)])
+        findings.put_verdicts(db, "c-2", "round-1", [build.verdict("round-1")])
+        findings.put_verdicts(db, "c-2", "after", [build.verdict("after")])
     assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 1
     assert of(path, "plumbline_violations", guideline="GL12", stage="after") == 0
     assert of(path, "plumbline_speedup_best_ratio", function="MPI_Allreduce") == 2.0
@@ -174,7 +178,7 @@ def test_a_campaign_that_finds_nothing_leaves_the_winners_in_use(path: Path) -> 
         build.done(db)
         build.later(db, "c-2", 8)
         other = build.verdict("after", bytes=4, other_bytes=4)
-        verdicts.put(db, "c-2", "after", [build.verdict("after"), other])
+        findings.put_verdicts(db, "c-2", "after", [build.verdict("after"), other])
     assert of(path, "plumbline_speedup_best_ratio", function="MPI_Gather") == 1.4
     assert of(path, "plumbline_winners", campaign="c-20250301-a") == 2
     assert of(path, "plumbline_violations", guideline="GL12", stage="after") == 1
@@ -185,8 +189,8 @@ def test_the_winners_in_use_are_those_of_the_last_campaign_that_has_any(path: Pa
     with Database.open(path, write=True) as db:
         build.done(db)
         build.later(db, "c-2", 8)
-        winners.put(db, "c-2", [build.winner(speedup=3.0)])
-        verdicts.put(db, "c-2", "after", [build.verdict("after", **HOLDS)])
+        findings.put_winners(db, "c-2", [build.winner(speedup=3.0)])
+        findings.put_verdicts(db, "c-2", "after", [build.verdict("after", **HOLDS)])
     assert of(path, "plumbline_speedup_best_ratio", function="MPI_Allreduce") == 3.0
     assert of(path, "plumbline_speedup_best_ratio", function="MPI_Gather") is None
     assert of(path, "plumbline_winners", campaign="c-2") == 1
@@ -199,11 +203,11 @@ def test_places_do_not_mix(path: Path) -> None:
         build.done(db)
         before = series(path)
         build.later(db, "c-3", 8, nprocs=8, ppn=8)
-        verdicts.put(db, "c-3", "before", [build.verdict("before", nprocs=8, ppn=8)])
+        findings.put_verdicts(db, "c-3", "before", [build.verdict("before", nprocs=8, ppn=8)])
         built = msgspec.structs.replace(build.LIBRARY, fingerprint="second")
         machines.put_library(db, built)
         build.later(db, "c-4", 9, library_fingerprint="second")
-        verdicts.put(db, "c-4", "before", [build.verdict("before", **HOLDS)])
+        findings.put_verdicts(db, "c-4", "before", [build.verdict("before", **HOLDS)])
     assert series(path).items() >= before.items()
     eight = {**HERE, "nprocs": "8", "ppn": "8", "guideline": "GL12", "stage": "before"}
     assert value(path, "plumbline_violations", **eight) == 1
@@ -218,7 +222,7 @@ def test_the_golden_scrape(path: Path) -> None:
     with Database.open(path, write=True) as db:
         build.done(db)
         check = build.later(db, "c-2", 8, settings=VERIFY)
-        verdicts.put(db, check.id, "before", [build.verdict("before", **HOLDS)])
+        findings.put_verdicts(db, check.id, "before", [build.verdict("before", **HOLDS)])
     passing = ("plumbline_build_info{", "plumbline_scrape_duration", "plumbline_database_size")
     text = generate_latest(scrape(path)).decode()
     promtool(text)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from plumbline_db import campaigns, machines, verdicts
+from plumbline_db import campaigns, findings, machines
 from plumbline_db.connection import Database
 from plumbline_exporters.metrics import DatabaseCollector
 from tests.db import build
@@ -33,7 +33,7 @@ def database(tmp_path: Path) -> Path:
             settings='{"simulate":{"library":"ompi"}}',
         )
         campaigns.put(db, simulated)
-        verdicts.put(db, simulated.id, "before", [build.verdict("before")])
+        findings.put_verdicts(db, simulated.id, "before", [build.verdict("before")])
     return path
 
 

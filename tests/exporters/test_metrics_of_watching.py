@@ -12,8 +12,10 @@ from prometheus_client import generate_latest
 from plumbline.daemon.step import DaemonStep
 from plumbline_db import watching
 from plumbline_db.connection import Database
-from plumbline_db.watch_records import WatchDay
-from plumbline_exporters.metrics import Scrape, watch
+from plumbline_db.watching import WatchDay
+from plumbline_exporters.metrics import Scrape
+from plumbline_exporters.metrics import watching as metrics_of_watching
+from plumbline_exporters.metrics.watching import STEPS
 from tests.exporters import installation
 from tests.exporters.test_metrics import HERE, of, promtool, scrape, value
 
@@ -84,7 +86,7 @@ def test_the_daemon(path: Path) -> None:
 
 
 def test_each_step_is_known() -> None:
-    assert {step.value for step in DaemonStep} == set(watch.STEPS)
+    assert {step.value for step in DaemonStep} == set(STEPS)
 
 
 def test_regressions(path: Path) -> None:
@@ -100,7 +102,7 @@ def test_regressions(path: Path) -> None:
 def days(path: Path, now: datetime.datetime) -> dict[tuple[str, str], float]:
     """By name and the value of the one label."""
     with Database.open(path) as db:
-        told = list(watch.days(Scrape(db, now)))
+        told = list(metrics_of_watching.days(Scrape(db, now)))
     return {
         (sample.name, *sample.labels.values()): sample.value
         for metric in told

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plumbline_exporters import by_size
 from plumbline_exporters.by_size import Range
-from plumbline_exporters.family.mvapich2 import env as mv2_ranges
+from plumbline_exporters.family import mvapich2
 
 
 @st.composite
@@ -65,7 +65,7 @@ OFF = {"MV2_USE_INDEXED_TUNING": "0", "MV2_USE_INDEXED_ALLREDUCE_TUNING": "0"}
     ],
 )
 def test_what_would_be_void_in_silence(values: dict[str, str], why: str) -> None:
-    said = mv2_ranges.refused(next(iter(values)), values)
+    said = mvapich2.refused(next(iter(values)), values)
     assert why in said and bool(why) == bool(said)
 
 
@@ -92,4 +92,4 @@ def test_the_library_s_table_has_room_for_32_ranges() -> None:
 def test_an_eager_message_fills_half_of_the_queue_at_most(
     eager: str, queue: str, short: bool
 ) -> None:
-    assert mv2_ranges.queue_is_short({mv2_ranges.EAGER: eager, mv2_ranges.QUEUE: queue}) == short
+    assert mvapich2.queue_is_short({mvapich2.EAGER: eager, mvapich2.QUEUE: queue}) == short

@@ -11,8 +11,7 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mvapich2 import env as mvapich_env
+from plumbline_exporters.family import hydra, mvapich2
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, variant, winner
 from tests.tuner.families.installations import prefix_of
@@ -28,7 +27,7 @@ def test_one_value_for_all_sizes() -> None:
         everywhere("MPI_Gather", MV2_INTER_GATHER_TUNING="1", MV2_USE_DIRECT_GATHER="0"),
         everywhere("MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="9"),
     ]
-    assert mvapich_env.variables(given(*winners)) == {
+    assert mvapich2.variables(given(*winners)) == {
         "MV2_INTER_ALLREDUCE_TUNING": "9",
         "MV2_INTER_GATHER_TUNING": "1",
         "MV2_USE_DIRECT_GATHER": "0",
@@ -40,7 +39,7 @@ def test_values_by_size_turn_the_indexed_mode_off_for_their_function() -> None:
         everywhere("MPI_Reduce", MV2_INTER_REDUCE_TUNING="1:0-8191,5:8192-+"),
         everywhere("MPI_Allreduce", MV2_INTER_ALLREDUCE_TUNING="9"),
     ]
-    assert mvapich_env.variables(given(*winners)) == {
+    assert mvapich2.variables(given(*winners)) == {
         "MV2_INTER_ALLREDUCE_TUNING": "9",
         "MV2_INTER_REDUCE_TUNING": "1:0-8191,5:8192-+",
         "MV2_USE_INDEXED_REDUCE_TUNING": "0",
@@ -78,16 +77,16 @@ def test_values_by_size_turn_the_indexed_mode_off_for_their_function() -> None:
 )
 def test_what_the_library_cannot_be_told(winners: list[Winner], what: str) -> None:
     with pytest.raises(PlumblineError, match=what):
-        mvapich_env.files(given(*winners))
+        mvapich2.files(given(*winners))
 
 
 @pytest.mark.parametrize("path", ["/a b/x.so", "/a#b/x.so", "/a:b/x.so", '/a"b/x.so'])
 def test_a_preload_library_that_hydra_would_take_apart(path: str) -> None:
     one = given(SCAN, preload_library=Path(path))
     with pytest.raises(PlumblineError, match="would split this path"):
-        mvapich_env.files(one)
+        mvapich2.files(one)
     with pytest.raises(PlumblineError, match="none was named"):
-        mvapich_env.files(given(SCAN, preload_library=None))
+        mvapich2.files(given(SCAN, preload_library=None))
 
 
 def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -99,7 +98,7 @@ def exported(tmp_path: Path) -> Path:
     winners = (SCAN, everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2"))
     preload = mpi.empty(tmp_path / "ours.so")
     made = given(*winners, directory=tmp_path, preload_library=preload)
-    for name, text in mvapich_env.files(made).items():
+    for name, text in mvapich2.files(made).items():
         (tmp_path / name).write_text(text)
     return tmp_path
 

@@ -13,7 +13,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.family.openmpi import han as ompi_han
 from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
-from plumbline_exporters.family.openmpi.knobs import PAST_HAN
+from plumbline_exporters.family.openmpi.tuned import PAST_HAN
 from tests.exporters import mpi
 from tests.exporters.bundles import BY_SIZE, SAFE, bundle, tuned
 from tests.hosts import Hosts

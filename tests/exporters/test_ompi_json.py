@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.openmpi import env, mca_params
+from plumbline_exporters.family import openmpi
+from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters import json_rules_reader, rules_reader
@@ -85,7 +86,7 @@ def test_environment_and_parameters_name_it() -> None:
     given_ = bundle(tuned("MPI_Bcast", "6", 64), version="6.0.1")
     values = mca_params.parameters(given_)
     assert values["coll_tuned_dynamic_rules_filename"] == "/out/ompi-rules.json"
-    assert "/out/ompi-rules.json" in env.files(given_)["plumbline.sh"]
+    assert "/out/ompi-rules.json" in openmpi.files(given_)["plumbline.sh"]
 
 
 def test_algorithms_that_are_new_in_6() -> None:

@@ -17,7 +17,7 @@ from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import (
     COLLECTIVES,
     Collective,
-    prefix,
+    parameter_prefix,
     reads_version_2,
 )
 from tests.exporters import mpi
@@ -105,7 +105,7 @@ def test_algorithms_have_the_ids_that_the_library_reports(open_mpi: str) -> None
         env=mpi.environment(), capture_output=True, text=True, check=True, timeout=60,
     ).stdout  # fmt: skip
     for function, collective in COLLECTIVES.items():
-        lines = re.findall(rf":{prefix(function)}:enumerator:value:(\d+):(.*)", text)
+        lines = re.findall(rf":{parameter_prefix(function)}:enumerator:value:(\d+):(.*)", text)
         reported = {name: int(id) for id, name in lines}
         assert reported.pop("ignore") == 0
         assert _ids(collective, reported, open_mpi) == reported

@@ -14,17 +14,9 @@ import pytest
 
 from plumbline import libraries
 from plumbline_db.records import Library, Winner
-from plumbline_exporters import (
-    csh,
-    environment,
-    families,
-    fish,
-    modulefile,
-    plumbline_sh,
-    run_script,
-)
+from plumbline_exporters import families, modulefile, plumbline_sh, run_script, shells
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.family.openmpi import env
+from plumbline_exporters.family import openmpi
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, knob, library, tuned, variant
@@ -81,7 +73,10 @@ def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], st
 
 both = pytest.mark.parametrize(
     "file",
-    [pytest.param(csh.FILE_NAME, marks=needs_csh), pytest.param(fish.FILE_NAME, marks=needs_fish)],
+    [
+        pytest.param(shells.CSH_FILE_NAME, marks=needs_csh),
+        pytest.param(shells.FISH_FILE_NAME, marks=needs_fish),
+    ],
 )
 
 
@@ -90,7 +85,7 @@ def test_csh_and_fish_set_what_sh_sets(tmp_path: Path, tools: Path, file: str) -
     folder = tmp_path / "a folder's"
     given = exported(folder, ALLREDUCE, knob("pml_ucx_tls", NASTY))
     found, errors = sourced(folder / file, tools)
-    assert found == environment.variables(given)
+    assert found == shells.variables(given)
     assert found["OMPI_MCA_pml_ucx_tls"] == NASTY
     assert errors == ""
 
@@ -114,7 +109,7 @@ def test_csh_and_fish_without_the_library_on_path(tmp_path: Path, file: str) -> 
     exported(tmp_path / "out", ALLREDUCE)
     bare = tmp_path / "bin"
     bare.mkdir()
-    for name in ("fish" if file == fish.FILE_NAME else "tcsh", "env", "head"):
+    for name in ("fish" if file == shells.FISH_FILE_NAME else "tcsh", "env", "head"):
         (bare / name).symlink_to(str(shutil.which(name)))
     found, errors = sourced(tmp_path / "out" / file, bare, PATH=str(bare))
     assert RULES in found and errors == ""
@@ -137,7 +132,7 @@ def test_sh_asks_the_library(
     tmp_path: Path, tools: Path, shell: str, line: str, sets: bool
 ) -> None:
     script = tmp_path / "plumbline.sh"
-    script.write_text(env.files(bundle(ALLREDUCE))["plumbline.sh"])
+    script.write_text(openmpi.files(bundle(ALLREDUCE))["plumbline.sh"])
     says(tools, line)
     done = subprocess.run(
         [shell, "-euc", f". {script}; echo ${{{RULES}-none}}"],
@@ -216,7 +211,7 @@ def test_installed_libraries_answer(tmp_path: Path, name: str) -> None:
         script = tmp_path / "plumbline.sh"
         script.write_text(text)
         done = mpi.shell(f". {script}; env", tools)
-        variable = next(iter(environment.variables(made)))
+        variable = next(iter(shells.variables(made)))
         assert (f"{variable}=" in done.stdout) is sets, done.stderr
         assert bool(done.stderr) is not sets
 
@@ -388,10 +383,10 @@ def test_every_family_says_it_in_every_language(
 ) -> None:
     given = exported(tmp_path, winner, version=version, family=family)
     (variable,) = winner.configuration
-    assert variable in environment.variables(given)
+    assert variable in shells.variables(given)
     for name in (
-        csh.FILE_NAME,
-        fish.FILE_NAME,
+        shells.CSH_FILE_NAME,
+        shells.FISH_FILE_NAME,
         modulefile.FILE_NAME,
         modulefile.LUA_FILE_NAME,
         plumbline_sh.FILE_NAME,

@@ -20,7 +20,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 
-from plumbline_exporters.metrics import DatabaseCollector, text
+from plumbline_exporters.metrics import DatabaseCollector, scrape
 from tests.exporters import installation
 from tests.exporters.test_metrics_of_watching import NOW
 
@@ -49,7 +49,7 @@ class Fixed(CollectorRegistry):
 def is_the_same(metrics: list[Metric], accept: str) -> None:
     registry = Fixed(metrics)
     encode, kind = choose_encoder(accept)
-    assert text.encoded(registry, accept) == (encode(registry), kind)
+    assert scrape.encoded(registry, accept) == (encode(registry), kind)
 
 
 @pytest.mark.parametrize("accept", ACCEPTS)

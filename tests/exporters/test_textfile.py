@@ -14,7 +14,7 @@ import pytest
 
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_exporters import textfile
+from plumbline_exporters.metrics.scrape import write_textfile
 from tests.db import build
 from tests.exporters.prometheus import ends, free_port
 from tests.exporters.test_metrics import promtool
@@ -33,7 +33,7 @@ def test_it_is_written_as_a_whole_for_all_to_read(database: Path, tmp_path: Path
     folder.mkdir()
     target = folder / "plumbline.prom"
     target.write_text("before")
-    textfile.write(database, target)
+    write_textfile(database, target)
     text = target.read_text()
     assert "plumbline_violations{" in text and "process_" not in text and "python_info" not in text
     assert stat.S_IMODE(target.stat().st_mode) == 0o644
@@ -45,7 +45,7 @@ def test_node_exporter_reads_it(database: Path, tmp_path: Path) -> None:
     program = shutil.which("prometheus-node-exporter")
     if program is None:
         pytest.skip("no prometheus-node-exporter on PATH (the Debian package of that name)")
-    textfile.write(database, tmp_path / "plumbline.prom")
+    write_textfile(database, tmp_path / "plumbline.prom")
     address = f"127.0.0.1:{free_port()}"
     options = ("--collector.disable-defaults", "--collector.textfile")
     process = subprocess.Popen(
@@ -77,6 +77,6 @@ def test_a_database_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_names_and_places_that_are_none(database: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"end with \.prom"):
-        textfile.write(database, tmp_path / "plumbline.txt")
+        write_textfile(database, tmp_path / "plumbline.txt")
     with pytest.raises(PlumblineError, match="cannot write"):
-        textfile.write(database, tmp_path / "none" / "plumbline.prom")
+        write_textfile(database, tmp_path / "none" / "plumbline.prom")

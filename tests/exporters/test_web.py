@@ -19,7 +19,7 @@ import apsw
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from plumbline_db import runs, winners
+from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters import web
@@ -163,7 +163,7 @@ def test_database_that_is_not_there_yet(path: Path) -> None:
         status, _, text = fetch(f"{url}/metrics")
         assert status == 200 and 'plumbline_scrape_success{collector="winners"} 0.0' in text
         with Database.open(path, write=True) as db:
-            winners.put(db, build.finished(db).id, [build.winner()])
+            findings.put_winners(db, build.finished(db).id, [build.winner()])
         assert fetch(f"{url}/readyz") == (200, "text/plain; charset=utf-8", "ok\n")
 
 
@@ -291,7 +291,7 @@ def test_a_unix_socket_is_for_its_owner_and_group(empty: Path, tmp_path: Path) -
 
 def test_one_damaged_row_takes_no_other_metric_with_it(path: Path) -> None:
     with Database.open(path, write=True) as db:
-        winners.put(db, build.finished(db).id, [build.winner()])
+        findings.put_winners(db, build.finished(db).id, [build.winner()])
     with apsw.Connection(str(path)) as raw:
         raw.execute("UPDATE library SET build = '{'")
     with serving(path) as url:

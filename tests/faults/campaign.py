@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from plumbline_db import campaigns, verdicts, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from tests.faults.scenarios import Scenario
 from tests.tuner import killed
@@ -35,8 +35,8 @@ class Campaign(Scenario):
     def decided(self) -> list[str]:
         with Database.open(self._place.database) as db:
             (campaign,) = campaigns.every(db)
-            table = verdicts.get(db, campaign.id, "after")
-            found = winners.get(db, campaign.id)
+            table = findings.get_verdicts(db, campaign.id, "after")
+            found = findings.get_winners(db, campaign.id)
         cells = [f"{one.guideline} {one.rhs} {one.bytes}: {one.verdict}" for one in table]
         choices = [
             f"{one.function} {one.bytes_from}-{one.bytes_to}: {one.variant} {one.configuration}"

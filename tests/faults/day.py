@@ -18,7 +18,7 @@ from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import ending
 from plumbline.system import paths as where
-from plumbline_db import connection, runs, watching, winners
+from plumbline_db import connection, findings, runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
@@ -156,7 +156,7 @@ class Day(Scenario):
         with Database.open(self._database) as db:
             raised = [one for _, one in watching.every(db)]
             retunings = [one for _, one in watching.retunings(db)]
-            found = [winner for row in retunings for winner in winners.get(db, row.search)]
+            found = [winner for row in retunings for winner in findings.get_winners(db, row.search)]
         modules = self.folder / "modules"
         return [
             *(f"alarm {one.function} {one.bytes}: {one.state}" for one in raised),

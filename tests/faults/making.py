@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline_db import campaigns, connection, way_back
+from plumbline_db import backups, campaigns, connection
 from plumbline_db.connection import Database
 from plumbline_db.errors import of_machine
 from tests.db import build
@@ -33,7 +33,7 @@ class Making(Scenario):
                 tables = db.rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
                 for (name,) in tables:
                     found += [f"{name} {row}" for row in db.rows(f"SELECT * FROM {name}")]
-        assert way_back.newest_backup(self._database) in (self._copy, None)
+        assert backups.newest_backup(self._database) in (self._copy, None)
         assert not [path for path in self.folder.iterdir() if "scratch" in path.name]
         return found
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from plumbline import libraries
 from plumbline.core import application, guidelines, printed_text, profile_file
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
@@ -22,15 +23,7 @@ from plumbline.daemon import configuration
 from plumbline.detect import read, record
 from plumbline.foreign import storing
 from plumbline.launch import allocation, parts
-from plumbline.libraries import (
-    Installation,
-    hydra,
-    mpiname,
-    mvapich2,
-    openmpi,
-    space_file,
-    variables,
-)
+from plumbline.libraries import Installation, hydra, mpiname, mvapich2, openmpi, space_file
 from plumbline.libraries.mpich import Mpich
 from plumbline.results import profiling
 from plumbline.settings import campaign_file
@@ -44,7 +37,7 @@ from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import site as ompi_site
 from plumbline_exporters.family.openmpi.site import SiteRule
-from plumbline_exporters.lint import files, formats
+from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
@@ -84,7 +77,7 @@ def _all(pattern: str) -> Callable[[], Iterable[bytes]]:
 def _rules(data: bytes) -> None:
     text = data.decode("utf-8", errors="replace")
     with contextlib.suppress(PlumblineError):
-        files.lint(_file(data, "settings"), Context("", _known()))
+        formats.lint(_file(data, "settings"), Context("", _known()))
     for format in formats.formats().values():
         format.recognises("rules", text)
         formats.check(text, format, Context("", _known()))
@@ -215,7 +208,7 @@ def _installed(data: bytes) -> None:
     mpiname._of_mpichversion(text, folder)
     mvapich2.shown(text)
     with contextlib.suppress(ValueError):  # as its callers do
-        variables.reported_among(text)
+        libraries.reported_among(text)
     placement.units(text)
     preloaded = data.decode(errors="surrogateescape").replace("\0", "")
     given = {hydra.CONFIG_FILE: str(_file(data, "hydra")), "LD_PRELOAD": preloaded}

@@ -23,6 +23,7 @@ _INPUTS = {
     "rules": 150,
     "import": 60,
     "compressed": 60,
+    "search-space": 120,
 }  # of readers that take their time
 _MANY = 400
 

@@ -7,6 +7,7 @@ import pytest
 from plumbline_db.probe_records import ClockError, ClockModel, ClockSync, Refused
 from tests import busy
 from tests.probes.launch import Launch, Probe, listed
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -83,7 +84,7 @@ def test_a_shared_timer_on_one_node_has_no_error(probe: Probe) -> None:
     assert not launch.of(Refused)
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 5])
+@pytest.mark.parametrize("ranks", by_default([5], [2, 4]))
 @pytest.mark.parametrize(
     "algorithm", [name for name in ALGORITHMS[:-1] if not name.endswith(":paper")]
 )

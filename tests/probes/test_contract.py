@@ -19,6 +19,7 @@ from plumbline_db.probe_records import (
     UnderWay,
 )
 from tests.probes.launch import Launch, Probe
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -120,7 +121,7 @@ def test_the_lists_have_every_function(probe: Probe) -> None:
     }
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("ranks", by_default([1, 2, 5], [3, 4]))
 def test_all_functions(probe: Probe, ranks: int) -> None:
     cases = all_cases(ranks)
     settings = f"set run=contract seed=42 blocks={BLOCKS} warmup={WARMUP} rewarm={REWARM}\n"
@@ -139,7 +140,7 @@ def test_all_functions(probe: Probe, ranks: int) -> None:
         assert got == {name: value for name, value in given.items() if name != "id"}
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", by_default([3], [2, 4]))
 def test_all_variants_in_all_count_shapes(probe: Probe, ranks: int) -> None:
     """Each result is compared with what the ranks compute by themselves."""
     lines = [
@@ -220,7 +221,7 @@ def test_schemes_and_timers(probe: Probe, sync: str, clock: str) -> None:
     assert len(launch.samples[0].ns) == 50 and max(launch.samples[0].ns) > 0
 
 
-@pytest.mark.parametrize("slow", range(5))
+@pytest.mark.parametrize("slow", by_default([0, 4], [1, 2, 3]))
 def test_a_sample_is_the_maximum_over_ranks(probe: Probe, slow: int) -> None:
     launch = probe.good(
         "set blocks=1 warmup=2\ncase id=0 function=MPI_Reduce_local bytes=8 reps=3",

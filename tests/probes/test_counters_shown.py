@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, runs, verdicts
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from tests.db import build as records
 from tests.probes.launch import Launch, Probe
@@ -34,7 +34,7 @@ def stored(probe: Probe, tmp_path: Path) -> tuple[Path, list[str]]:
     with Database.open(path, write=True) as db:
         campaign = records.started(db)
         runs.put(db, run, launch.records)
-        verdicts.put(db, campaign.id, "before", [records.verdict("before", bytes=CELL[1])])
+        findings.put_verdicts(db, campaign.id, "before", [records.verdict("before", bytes=CELL[1])])
         campaigns.put(db, campaign)
     return path, names
 

@@ -10,6 +10,7 @@ import pytest
 
 from plumbline_db.probe_records import Check
 from tests.probes.launch import Launch, Probe
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -84,13 +85,21 @@ CIRCUMSTANCES = {
 }
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+FAULTS = [*CIRCUMSTANCES, "backwards", "last_root"]
+
+
 @pytest.mark.parametrize(
-    ("fault", "function"),
+    ("fault", "function", "ranks"),
     [
-        *itertools.product(CIRCUMSTANCES, ["MPI_Allreduce", "MPI_Gather"]),
-        ("backwards", "MPI_Allreduce"),
-        ("last_root", "MPI_Gather"),
+        pytest.param(fault, function, ranks, marks=[pytest.mark.alone] * (fault in other_faults))
+        for function, ranks, other_faults in (
+            ("MPI_Allreduce", 4, ()),
+            ("MPI_Gather", 2, ()),
+            ("MPI_Allreduce", 2, FAULTS),
+            ("MPI_Gather", 4, FAULTS),
+        )
+        for fault in FAULTS
+        if (fault, function) not in {("backwards", "MPI_Gather"), ("last_root", "MPI_Allreduce")}
     ],
 )
 def test_trials_are_made_where_a_rule_matches(
@@ -104,7 +113,7 @@ def test_trials_are_made_where_a_rule_matches(
     assert re.search(words[fault], launch.checks[0].detail), launch.checks[0].detail
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", by_default([3], [2, 4]))
 def test_counts_that_are_not_equal(probe: Probe, ranks: int) -> None:
     """A case has the counts of its shape, and a trial draws shapes and names them."""
     call = "function=MPI_Allgatherv bytes=512 type=MPI_INT"
@@ -132,7 +141,7 @@ def test_a_barrier_that_does_not_wait(probe: Probe) -> None:
     assert seldom.checks[1].outcome == "wrong" and launch.samples == []
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", by_default([2], [4]))
 def test_trials_over_a_wide_range_have_few_large_volumes(probe: Probe, ranks: int) -> None:
     """One call in a hundred is wrong, in a range whose ends are far apart."""
     call = ALLREDUCE.partition(" bytes")[0]

@@ -13,6 +13,7 @@ import pytest
 
 from plumbline.results import profiling
 from tests.probes.launch import ENVIRONMENT
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -112,7 +113,7 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", by_default([3], [2, 4]))
 def test_all_count_shapes_of_all_functions_that_have_counts(build: Path, ranks: int) -> None:
     names = ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Reduce_scatter")
     cases = [f"MPI_{name}:4001:MPI_INT:{counts}" for name in names for counts in PARTS]

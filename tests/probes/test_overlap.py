@@ -42,6 +42,7 @@ def test_every_benchmark_delivers_and_keeps_all_times(probe: Probe) -> None:
     assert all(len(one.ns) == 200 and min(one.ns) > 0 for one in latencies)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kernel", ["registers", "memory"])
 def test_work_takes_about_what_was_asked_for(probe: Probe, kernel: str) -> None:
     """As calibrated a moment before; a factor of 2, for machines that others use too."""
@@ -69,6 +70,7 @@ def test_asked_now_and_then(probe: Probe) -> None:
     assert one.test_ns == 10000 and one.delivered
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("mode", "expected"), [("perfect", 0.0), ("serial", 1.0)])
 def test_a_library_whose_overlap_is_known(
     probe: Probe, progress: Path, mode: str, expected: float
@@ -112,6 +114,7 @@ def test_one_rank_is_too_few(probe: Probe) -> None:
     probe.refuses(f"{LINE} work_ns=1\n", "two ranks", ranks=1)
 
 
+@pytest.mark.alone
 def test_who_copies_pays(probe: Probe) -> None:
     """Open MPI 4.1 within a node, where one process may read another's memory: the receiver copies,
     so that the sender's message goes on beside its work, and the receiver's does not. Without that

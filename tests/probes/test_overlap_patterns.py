@@ -10,6 +10,7 @@ import pytest
 from plumbline_db.probe_records import Overlap
 from tests import busy
 from tests.probes.launch import Launch, Probe
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -28,7 +29,7 @@ def all_times(one: Overlap) -> bool:
     return all(len(times) == 3 and min(times) > 0 for times in lists)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", by_default([3], [2]))
 def test_with_all_peers_at_once_rank_0_takes_the_time(probe: Probe, ranks: int) -> None:
     wanted = [(bench, count) for bench in ("fan_out", "fan_in") for count in (1, 4, 16)]
     plan = [line(n, bench, f"requests={count}") for n, (bench, count) in enumerate(wanted)]
@@ -54,7 +55,7 @@ def test_many_requests_to_one_peer(probe: Probe) -> None:
     assert all(one.delivered and all_times(one) for one in found) and len(found) == 7
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", by_default([3], [2]))
 def test_every_collective_beside_work(probe: Probe, ranks: int) -> None:
     """A size that no number of ranks divides: what blocks of equal length pad is sent too."""
     names = [one["name"] for one in probe.known()["functions"] if one["name"] != "MPI_Reduce_local"]
@@ -76,6 +77,7 @@ def test_every_collective_beside_work(probe: Probe, ranks: int) -> None:
             assert one.sent == -(-10_001 // ranks) * ranks
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("mode", ["perfect", "serial"])
 @pytest.mark.parametrize("bench", ["fan_out requests=2", "collective function=MPI_Allreduce"])
 def test_a_library_whose_overlap_is_known(

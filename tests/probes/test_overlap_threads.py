@@ -62,6 +62,7 @@ def test_helpers_of_one_plan_are_alike(probe: Probe) -> None:
     probe.refuses(HELPER + HELPER.replace("id=0", "id=1 spare=1"), "all spare or none")
 
 
+@pytest.mark.alone
 def test_threads_compute_while_messages_go(probe: Probe) -> None:
     """Each does the work of the round: alone in the time that was asked for, N of them in no less;
     no thread takes no time."""
@@ -85,6 +86,7 @@ def test_threads_compute_while_messages_go(probe: Probe) -> None:
     busy.patiently(check)
 
 
+@pytest.mark.alone
 def test_threads_on_the_core_of_their_rank_are_felt(probe: Probe) -> None:
     """As many threads as processing units, on each side, busy all the time: of some messages one at
     least waits until the system takes the core from a thread."""
@@ -98,6 +100,7 @@ def test_threads_on_the_core_of_their_rank_are_felt(probe: Probe) -> None:
     busy.patiently(check)
 
 
+@pytest.mark.alone
 def test_a_parallel_region_computes_beside_a_message(probe: Probe) -> None:
     """Each thread does the work of the cell, so that a region takes no less than its own thread."""
     lines = "".join(

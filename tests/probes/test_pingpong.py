@@ -79,6 +79,7 @@ def test_one_rank_has_nobody_to_play_with(probe: Probe) -> None:
     assert trips(probe.run(LINES, 1)) == []
 
 
+@pytest.mark.alone
 def test_who_waits_sleeps(probe: Probe, usage: Path, tmp_path: Path) -> None:
     """While two ranks play, the others take next to no processor time (most libraries would spin
     in a receive); rank 0, which waits for results, neither."""
@@ -103,6 +104,7 @@ def test_who_waits_sleeps(probe: Probe, usage: Path, tmp_path: Path) -> None:
         busy.undecided(f"who waits takes processor time: {used}")
 
 
+@pytest.mark.alone
 def test_against_another_program(probe: Probe, tmp_path: Path) -> None:
     """Half round trips of a program that shares no line with ours, launches taking turns; a factor
     of two either way is noise of the machine."""

@@ -28,10 +28,12 @@ def first(found: Launch) -> Block:
     return next(one for one in found.samples if one.block == 0)
 
 
-def test_a_slope_is_waited_for(probe: Probe, learning: Path) -> None:
+@pytest.mark.parametrize("warmup", [4, 16])
+def test_a_slope_is_waited_for(probe: Probe, learning: Path, warmup: int) -> None:
     """Each call takes 93 % of the one before, up to the 60th."""
     slope = SLOPE | {"LEARNING_CALLS": "60"}
-    found = first(launch(probe, learning, "set blocks=1 settle=100\n", slope, 1))
+    lines = f"set blocks=1 warmup={warmup} settle=100\n"
+    found = first(launch(probe, learning, lines, slope, 1))
     assert found.settled and 59 <= len(found.warmup_ns) <= 80
     assert max(found.ns) < SECONDS < min(found.warmup_ns[:59]) and len(found.ns) == 4
     assert found.warmup_ns[:59] == sorted(found.warmup_ns[:59], reverse=True)

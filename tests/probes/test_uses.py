@@ -11,6 +11,7 @@ import pytest
 
 from tests import busy
 from tests.probes.launch import Launch, Probe, listed
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -71,7 +72,7 @@ def test_a_planted_delay_is_in_every_way(probe: Probe, ranks: int) -> None:
     )
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", by_default([4], [2]))
 def test_ranks_that_leave_early(probe: Probe, pipeline: Path, ranks: int) -> None:
     """Each rank of a chain sleeps 5 ms: a call takes as many of them as there are ranks, the mean
     rank leaves after half of them, and back to back the calls overlap."""
@@ -94,7 +95,7 @@ def test_ranks_that_leave_early(probe: Probe, pipeline: Path, ranks: int) -> Non
     )
 
 
-@pytest.mark.parametrize("slow", [0, 3])
+@pytest.mark.parametrize("slow", by_default([3], [0]))
 def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
     """One rank of four sleeps 3 ms. When another comes late by that, the sleep is over by then."""
 
@@ -116,7 +117,7 @@ def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
 LATE = "case id=0 function=MPI_Bcast bytes=8 use=late reps=6\n"
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", by_default([2], [4]))
 @pytest.mark.parametrize("late", ["nobody", "first", "last"])
 def test_who_comes_late_does_not_count(probe: Probe, pipeline: Path, late: str, ranks: int) -> None:
     """A chain of sleeps of 5 ms. When its first rank comes 30 ms after the others, they wait for
@@ -165,7 +166,7 @@ def test_without_a_pattern_one_rank_is_late_by_about_one_call(probe: Probe, pipe
         busy.undecided(f"a call of 10 ms took {first.window_ns} ns")
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", by_default([4], [1, 2]))
 def test_all_ways_in_one_plan(probe: Probe, ranks: int) -> None:
     """Beside cases without one, and cases on fewer ranks; each in every block."""
     case = "function=MPI_Allreduce bytes=64 reps=6"

@@ -17,13 +17,14 @@ import pytest
 
 from plumbline import cli
 from plumbline.launch.starter import ended
-from plumbline.libraries import fits
+from plumbline.libraries import gate
 from plumbline.system import process
 from plumbline_db import blobs, runs
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
+from tests import own_core
 from tests.tuner import planted, started
 from tests.tuner.cli.conftest import install
 from tests.tuner.simulated import Costs, SimulatedStarter, failed
@@ -49,7 +50,7 @@ def main(
     if pretended:
         patched = pytest.MonkeyPatch()
         install(patched, starter(planted.costs()))
-        patched.setattr(fits, "other", lambda _: None)
+        patched.setattr(gate, "other", lambda _: None)
     if BEFORE_RENAME in os.environ:
         _kill_before_rename(int(os.environ[BEFORE_RENAME]))
     sys.argv = ["plumbline", *words]
@@ -97,7 +98,7 @@ class Place:
         code = "from tests.tuner.killed import main; main({!r}, pretended={!r})"
         mine = {"TMPDIR": str(self.temporary)}
         with subprocess.Popen(
-            [sys.executable, "-c", code.format(self.words, self._pretended)],
+            [*own_core.words(), sys.executable, "-c", code.format(self.words, self._pretended)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.other_work import OtherWork
-from plumbline_db import campaigns, runs, searches
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Event, Run, Search
 
@@ -33,4 +33,4 @@ class Lab:
         return campaigns.events(self.db, self.campaign.id)
 
     def searches(self) -> list[Search]:
-        return searches.all_searches(self.db, self.campaign.id)
+        return findings.all_searches(self.db, self.campaign.id)

@@ -15,7 +15,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
 from tests.db import build
@@ -49,7 +49,7 @@ def site(folder: Path, found: Sequence[Winner], prefix: Path | None = None, **mo
     path = folder / "plumbline.db"
     with Database.open(path, write=True) as db:
         begun = identity.begin(db, toolchain, settings, new=False)
-        winners.put(db, begun.id, found)
+        findings.put_winners(db, begun.id, found)
         files = ExportedFiles(
             LaunchStore(db, begun.id, starting.starter(toolchain, settings)),
             toolchain,

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import own_core
 from tests.tuner.simulated import ROOT
 
 ENTRY = "from plumbline.cli import main; main()"
@@ -29,12 +30,14 @@ def plumbline(
     seconds: float = 280,
     cwd: Path | None = None,
     typed: str = "",
-    beneath: Sequence[str] = (),
+    beneath: Sequence[str] | None = None,
     **own: str,
 ) -> subprocess.CompletedProcess[str]:
-    """`beneath`: a command that starts it; `own`: variables."""
+    """Run a command; `own` are variables. `beneath` is the command that starts it; by default it
+    and its ranks have one processor of the test process."""
+    starting = own_core.words() if beneath is None else beneath
     return subprocess.run(
-        [*beneath, sys.executable, "-c", ENTRY, *map(str, words)],
+        [*starting, sys.executable, "-c", ENTRY, *map(str, words)],
         env=environment() | own,
         cwd=cwd,
         input=typed,
@@ -46,8 +49,9 @@ def plumbline(
 
 
 def start(*words: object) -> subprocess.Popen[bytes]:
+    """Start a command on one processor of the test process."""
     return subprocess.Popen(
-        [sys.executable, "-c", ENTRY, *map(str, words)],
+        [*own_core.words(), sys.executable, "-c", ENTRY, *map(str, words)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -1,5 +1,5 @@
 /* Messages that have something in common, and the groups of ranks that they connect, of which
- * something may be found (detect/instances.py): all others are left out here. */
+ * something may be found (detect/traffic.py): all others are left out here. */
 #include "map.h"
 #include "numbers.h"
 #include "phases.h"
@@ -7,7 +7,7 @@
 /* What messages have in common besides their communicator, as bits. */
 enum { PL_KIND = 1, PL_SITE = 2, PL_TAG = 4, PL_BYTES = 8 };
 
-/* What is looked for: detect/instances.py has the same. */
+/* What is looked for: detect/traffic.py has the same. */
 enum pl_search { PL_BARRIERS, PL_SURE_REDUCTIONS, PL_REDUCTIONS, PL_BRUCK };
 
 /* Of three ranks Bruck's algorithm sends each block straight to where it belongs. */

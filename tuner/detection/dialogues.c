@@ -1,5 +1,5 @@
 /* Roots that answer a rank before they have heard of all: a master and his workers
- * (detect/reductions.py). */
+ * (detect/operators.py). */
 #include "map.h"
 #include "traffic.h"
 

@@ -1,4 +1,4 @@
-/* Slots of a rank's file as events of a recording: detect/record_file.py says which slots there may
+/* Slots of a rank's file as events of a recording: detect/recording.py says which slots there may
  * be, detect/read.py what an event is. */
 #include "map.h"
 #include "recorded.h"

@@ -1,4 +1,4 @@
-/* Partial results of which all operands were sent (detect/reductions.py). */
+/* Partial results of which all operands were sent (detect/operators.py). */
 #include "map.h"
 #include "traffic.h"
 

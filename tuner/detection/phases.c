@@ -1,5 +1,5 @@
 /* Whose contribution is known where, message by message, and when it is everybody's
- * (detect/knowledge.py). Sets of ranks are by place in the group. */
+ * (detect/provenance.py). Sets of ranks are by place in the group. */
 #include "phases.h"
 
 #include "map.h"

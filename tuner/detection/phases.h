@@ -1,4 +1,4 @@
-/* Classes of messages that may go round in phases (detect/knowledge.py). */
+/* Classes of messages that may go round in phases (detect/provenance.py). */
 #ifndef PL_DETECTION_PHASES_H
 #define PL_DETECTION_PHASES_H
 

@@ -5,7 +5,7 @@ Beside comments the file is one line: hydra takes no second one, and no quotes."
 
 from __future__ import annotations
 
-from plumbline_exporters import by_srun, plumbline_sh, profile, quoting
+from plumbline_exporters import plumbline_sh, profile, quoting
 from plumbline_exporters.bundle import Bundle, heading
 
 FILE_NAME = "plumbline.hydra"
@@ -41,6 +41,6 @@ def files(bundle: Bundle, text: str) -> dict[str, str]:
         profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
         options=quoting.sh(str(bundle.directory / FILE_NAME)),
     )
-    text += by_srun.script(bundle, library)
+    text += plumbline_sh.script(bundle, library)
     options = "\n".join([*lines, f"-genv LD_PRELOAD {quoting.held(library)}"]) + "\n"
     return {FILE_NAME: options, plumbline_sh.FILE_NAME: text}

@@ -8,9 +8,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from plumbline_exporters import families
-from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.families import Context, Linting
-from plumbline_exporters.finding import WANTING, FileKind, Finding, LintTarget, NamedFile, named
+from plumbline_exporters.finding import (
+    WANTING,
+    Assignment,
+    FileKind,
+    Finding,
+    LintTarget,
+    NamedFile,
+    named,
+)
 from plumbline_exporters.lint import scripts
 from plumbline_exporters.lint.scripts import Scene, Script
 

@@ -1,4 +1,4 @@
-"""The metrics of `plumbline serve`, read from the database at every scrape: one collector a file.
+"""The metrics of `plumbline serve`, read from the database at every scrape by collectors.
 
 Sizes are not labels: the table of a campaign is on the page and in the database. Nothing is added
 up here that grows with the number of launches or verdicts: the database keeps it (cost, coverage).

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.detect import analysis, read, replay
+from plumbline.detect import analysis, read, savings
 from plumbline.detect.analysis import analysed
 from plumbline.detect.findings import Saved
 from plumbline.measure import side_by_side
@@ -104,7 +104,7 @@ def measured(
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with side_by_side.unkept_store(toolchain, starter, "detect") as store:
-        answer = replay.replayed(store, looked.found, {}, toolchain.space, launches)
+        answer = savings.replayed(store, looked.found, {}, toolchain.space, launches)
     found = [
         finding
         for finding in analysis.lowered(looked, answer.findings)
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--launches", type=int, default=replay.LAUNCHES)
+    parser.add_argument("--launches", type=int, default=savings.LAUNCHES)
     asked = parser.parse_args(arguments)
     installed = recorder()
     rows = []

@@ -19,8 +19,7 @@ import numpy as np
 
 from plumbline.detect.analysis import analysis
 from plumbline.detect.read import read
-from plumbline.detect.record_file import SLOT
-from plumbline.detect.recording import Recording
+from plumbline.detect.recording import SLOT, Recording
 from tests.bench.detection import broadcasts, negatives, reductions, spmd
 from tests.tuner.detect import rank_files
 

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from plumbline.detect.detecting import detect
-from plumbline.detect.instances import SMALLEST_GROUP, Instance
 from plumbline.detect.recording import Recording
+from plumbline.detect.traffic import SMALLEST_GROUP, Instance
 from tests.bench.detection import barriers, broadcasts, exchanges, negatives, reductions, rooted
 from tests.bench.detection.spmd import Main, Rank, Waits, run
 

@@ -18,8 +18,7 @@ import msgspec
 import numpy as np
 
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import largest_scale
+from plumbline.watch.chart import DetectorDesign, largest_scale
 from tests.bench.detector import figures
 from tests.bench.detector.figures import IN_TIME, Delay, FalseAlarms
 from tests.bench.detector.noise import (

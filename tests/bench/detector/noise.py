@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.watch.canary import of_launches
-from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign, learn
-from plumbline.watch.sizing import sized
+from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign, learn, sized
 from tests.bench.power import LONG_SECONDS, RECORDED, Recorded
 
 if TYPE_CHECKING:
-    from plumbline.watch.sizing import Counts
+    from plumbline.watch.chart import Counts
 
 LAUNCHES = Path(__file__).with_name("launches.json.gz")
 AT_ONCE = 40  # canaries that are drawn together

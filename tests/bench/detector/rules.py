@@ -34,7 +34,7 @@ class Product:
         found = [learn(logs, together=True) for logs in quiet]
         self._middles = np.stack([middles for middles, _ in found])
         self.scales = np.stack([scales for _, scales in found])
-        self._references = chart.references(self.scales)
+        self._references = chart.reference_levels(self.scales)
         limits = chart.thresholds(self.design, self._references.ravel())
         self._limits = limits.reshape(self.scales.shape)
         self._sums = np.zeros((2, *self.scales.shape))

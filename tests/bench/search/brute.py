@@ -21,7 +21,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings import identity, starting
-from plumbline_db import runs, searches
+from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from plumbline_exporters import plumbline_sh
 
@@ -174,7 +174,7 @@ def run(at: Here, folder: Path, **keys: Any) -> Done:
             if script.exists():
                 around = in_force(at, proof.environment_of(script, starter.clean_environment()))
             launches = runs.listing(db, begun.id)
-            found = searches.all_searches(db, begun.id)
+            found = findings.all_searches(db, begun.id)
             done = Done(
                 len(launches),
                 sum(one.seconds for one in launches),

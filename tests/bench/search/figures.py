@@ -16,7 +16,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.settings import identity, starting
-from plumbline_db import runs, searches
+from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
 from plumbline_exporters import plumbline_sh
@@ -91,7 +91,7 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
         launches = runs.listing(db, begun.id)
         known = runs.suites(db, begun.id)
         own = [one for one in launches if known[one.suite].stage == "search"]
-        found = searches.all_searches(db, begun.id)
+        found = findings.all_searches(db, begun.id)
         return Replayed(
             len(own),
             sum(one.seconds for one in own),

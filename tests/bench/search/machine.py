@@ -23,7 +23,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity, starting
-from plumbline_db import runs, searches, verdicts
+from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 
 from .sweeps import SWEEPS, Here, here
@@ -108,9 +108,9 @@ def _campaign(at: Here) -> tuple[Side, list[str], tuple[int, int]]:
         campaign.CampaignLoop(store, at.bench, begun, at.settings, Path(folder, "exports")).run()
         wall = time.monotonic() - started
         launches = runs.listing(db, begun.id)
-        found = searches.all_searches(db, begun.id)
+        found = findings.all_searches(db, begun.id)
         counts = [
-            sum(one.verdict == "violated" for one in verdicts.get(db, begun.id, stage))
+            sum(one.verdict == "violated" for one in findings.get_verdicts(db, begun.id, stage))
             for stage in ("before", "after")
         ]
         side = Side(len(launches), sum(one.seconds for one in launches), wall, load)

@@ -18,7 +18,7 @@ from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.families import Context
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
-from plumbline_exporters.lint import files, formats
+from plumbline_exporters.lint import formats
 from tests.exporters.bundles import bundle, everywhere, library, safe, tuned, variant, winner
 from tests.exporters.test_mpich_selection import winner as mpich_winner
 from tests.exporters.test_ompi_rules import tables
@@ -98,7 +98,7 @@ def said(folder: Path, names: list[str]) -> list[object]:
         finding
         for name in names
         if is_linted(folder / name)
-        for file in files.lint(folder / name, CONTEXT)
+        for file in formats.lint(folder / name, CONTEXT)
         for finding in file.findings
     ]
 
@@ -129,7 +129,7 @@ def test_nothing_to_say_of_tables_of_mpich(name: str, tmp_path: Path) -> None:
         assert formats.check(text, formats.choose("table", text), CONTEXT) == []
     registry.write(given, ["mpich-env"])
     assert said(tmp_path, ["plumbline.sh"]) == []
-    assert len(files.lint(tmp_path / "plumbline.sh", CONTEXT)) == 3
+    assert len(formats.lint(tmp_path / "plumbline.sh", CONTEXT)) == 3
 
 
 @given(table=tables(), nprocs=st.integers(2, 9))
@@ -163,7 +163,7 @@ def test_rules_that_a_parameter_file_names_are_looked_at(tmp_path: Path) -> None
         f"coll_han_use_dynamic_file_rules = 1\n"
         f"coll_han_dynamic_rules_filename = {tmp_path}/none\n"
     )
-    own, other = files.lint(parameters, CONTEXT)
+    own, other = formats.lint(parameters, CONTEXT)
     assert [(one.line, one.trap) for one in own.findings] == [(4, "no-such-file")]
     assert other.named_in == f"{parameters}:2"
     assert "rooted-switch" in {one.trap for one in other.findings}
@@ -174,14 +174,14 @@ def test_named_files_that_are_nothing(tmp_path: Path) -> None:
     rules, parameters = tmp_path / "rules", tmp_path / "mca-params.conf"
     rules.write_text("")
     parameters.write_text(f"coll_tuned_dynamic_rules_filename = {rules}\n")
-    own, empty = files.lint(parameters, CONTEXT)
+    own, empty = formats.lint(parameters, CONTEXT)
     assert {one.trap for one in own.findings} == {"no-switch"}
     assert [one.trap for one in empty.findings] == ["dropped"]
     os.truncate(rules, 1 << 25)  # more than such a file has
-    (own,) = files.lint(parameters, CONTEXT)
+    (own,) = formats.lint(parameters, CONTEXT)
     assert {one.trap for one in own.findings} == {"no-switch", "unknown-file"}
     parameters.write_text("coll_tuned_dynamic_rules_filename = ~nobody-of-that-name/rules\n")
-    (own,) = files.lint(parameters, CONTEXT)
+    (own,) = formats.lint(parameters, CONTEXT)
     assert "no-switch" in {one.trap for one in own.findings}
 
 

@@ -12,7 +12,7 @@ import pytest
 from plumbline.libraries import space_file
 from plumbline_db.errors import UsageError
 from plumbline_exporters.families import Context
-from plumbline_exporters.lint import files
+from plumbline_exporters.lint import formats
 
 ROOT = Path(__file__).parents[3]
 CASES = ROOT / "tests" / "cases" / "tuning"
@@ -23,7 +23,7 @@ Traps = set[tuple[int, str, str]]
 
 def traps(path: Path, library: str = "") -> Traps:
     """Return the findings about the file itself, without those about files that it names."""
-    first = files.lint(path, Context(library, KNOWN))[0]
+    first = formats.lint(path, Context(library, KNOWN))[0]
     return {(one.line, one.effect, one.trap) for one in first.findings}
 
 
@@ -116,7 +116,7 @@ def test_every_case_has_its_answer() -> None:
 @pytest.mark.parametrize("format", ["", "env", "mca-params"])
 def test_what_is_not_read_is_refused(format: str) -> None:
     with pytest.raises(UsageError, match="YAML, which lint does not read"):
-        files.lint(CASES / "e42-pod.yaml", Context("", KNOWN), format)
+        formats.lint(CASES / "e42-pod.yaml", Context("", KNOWN), format)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_other_kinds(tmp_path: Path, name: str, text: str, kind: str) -> None:
     path.write_text(text)
     for format in ("", "env"):
         with pytest.raises(UsageError, match=f"{kind}.*, which lint does not read"):
-            files.lint(path, Context("", KNOWN), format)
+            formats.lint(path, Context("", KNOWN), format)
 
 
 @pytest.mark.parametrize("format", ["", "env", "ompi-rules"])
@@ -149,7 +149,7 @@ def test_what_is_no_utf_8_is_refused(
     path = tmp_path / "job.sh"
     path.write_bytes(pack(b"export OMPI_MCA_coll=tuned\n"))
     with pytest.raises(UsageError, match="is no text in UTF-8"):
-        files.lint(path, Context("", KNOWN), format)
+        formats.lint(path, Context("", KNOWN), format)
 
 
 SWITCH = "OMPI_MCA_coll_tuned_use_dynamic_rules"
@@ -337,7 +337,7 @@ def test_files_that_a_script_names(tmp_path: Path) -> None:
         f"export {SWITCH}=1 OMPI_MCA_coll_tuned_dynamic_rules_filename={tmp_path}/rules\n"
         "mpirun --tune tune ./a\n"
     )
-    linted = files.lint(script, Context("", KNOWN))
+    linted = formats.lint(script, Context("", KNOWN))
     assert [(one.format, one.named_in.rpartition(":")[2]) for one in linted[1:]] == [
         ("ompi-rules", "1"),
         ("mca-params", "2"),

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.libraries import Installation
 from plumbline.system import process
-from plumbline_exporters.family.intelmpi.env import knob, not_commutative
+from plumbline_exporters.family.intelmpi import knob, not_commutative
 from tests.exporters import mpi
 from tests.impi import FAMILY, WHEEL
 from tests.tuner.families import installations

@@ -13,7 +13,7 @@ from plumbline.libraries import space_file
 from plumbline_exporters.families import Context
 from plumbline_exporters.family.mpich.lint_tables import _BLOCKING, _OTHERS
 from plumbline_exporters.finding import EFFECTS, Finding
-from plumbline_exporters.lint import formats, parameter_table
+from plumbline_exporters.lint import formats, parameters
 
 ROOT = Path(__file__).parents[3]
 KNOWN = space_file.known_parameters(ROOT / "search-spaces")
@@ -350,7 +350,7 @@ def test_environments(case: tuple[str, tuple[int, str, str] | None]) -> None:
     assert {one[2] for one in seen} <= allowed
 
 
-ROWS = parameter_table.rows(ROOT / "search-spaces" / "parameters" / "mpich-leaves.tsv")[1]
+ROWS = parameters.rows(ROOT / "search-spaces" / "parameters" / "mpich-leaves.tsv")[1]
 
 
 def own_leaf(collective: str) -> dict[str, object]:

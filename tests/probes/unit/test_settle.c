@@ -33,7 +33,10 @@ static void check_steps(void)
     step(&random, 99, 20);
     CHECK(!pl_settle_falls(ns, 20));
     step(&random, 4, 8);
-    CHECK(!pl_settle_falls(ns, 8)); /* too few to say */
+    CHECK(pl_settle_falls(ns, 8));
+    CHECK(!pl_settle_falls(ns, 7)); /* too few to say */
+    step(&random, 2, 8);
+    CHECK(!pl_settle_falls(ns, 8));
 }
 
 static void check_slopes(void)
@@ -61,16 +64,19 @@ static double normal(struct pl_random *random) /* Box and Muller */
 static void check_chance(void)
 {
     enum { SERIES = 4000 };
-    int falls = 0, transits = 0;
+    int falls = 0, early = 0, transits = 0;
     for (int series = 0; series < SERIES; series++) {
         struct pl_random random = pl_random_stream(7, 1, (uint64_t)series);
         for (int i = 0; i < BLOCKS * REPS; i++)
             ns[i] = llround(1e6 * exp(0.5 * normal(&random)));
         falls += pl_settle_falls(ns, 20);
+        early += pl_settle_falls(ns, 8);
         transits += pl_settle_transit(ns, BLOCKS, REPS, room) > 0;
     }
-    printf("# of %d series without a fall: %d falls, %d transits\n", SERIES, falls, transits);
+    printf("# of %d series without a fall: %d falls, %d of the first group, %d transits\n", SERIES,
+           falls, early, transits);
     CHECK(falls > 0 && falls < SERIES / 50);
+    CHECK(early > 0 && early < SERIES / 50);
     CHECK(transits < SERIES / 400);
 }
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import apply, rollback
+from plumbline.applied import apply, standing
 from plumbline.applied.generations import Source, Store
-from plumbline.applied.places import Place, Where
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place, Where
 from plumbline.libraries import Installation, families
 from plumbline_db.records import Library, Winner
 from tests.db import build
@@ -44,7 +43,7 @@ class User:
         return apply.apply(self.place, wish(*winners, **changes), now="2026", dry_run=dry_run)
 
     def rollback(self, **options: bool) -> AppliedOutcome:
-        return rollback.rollback("user", self.place.root, self.place.name, **options)
+        return standing.rollback("user", self.place.root, self.place.name, **options)
 
     def everything(self) -> dict[Path, bytes]:
         return {one: one.read_bytes() for one in self.home.rglob("*") if one.is_file()}
@@ -61,7 +60,7 @@ class Site(User):
         self.store = Store(self.place.root, self.place.name, shared=True)
 
     def rollback(self, **options: bool) -> AppliedOutcome:
-        return rollback.rollback("site", self.place.root, self.place.name, **options)
+        return standing.rollback("site", self.place.root, self.place.name, **options)
 
 
 def wish(*winners: Winner, library: Library = build.LIBRARY, **changes: object) -> apply.Wish:

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.applied import apply, places, readback, rollback
-from plumbline.applied.places import Place
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied import apply, standing, targets
+from plumbline.applied.targets import AppliedOutcome, Place
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
@@ -46,13 +45,13 @@ class Here:
         if self.family.name != "openmpi":
             pytest.skip("the MPI on PATH is no Open MPI")
 
-    def place(self, scope: places.Scope) -> Place:
-        return places.place(scope, self.family, self.installation)
+    def place(self, scope: targets.Scope) -> Place:
+        return targets.place(scope, self.family, self.installation)
 
     def apply(self, place: Place) -> AppliedOutcome:
         """The rules in force are canaries then: a call that they serve is refused."""
         asked = wish(FOUR, family=self.family, installation=self.installation)
-        done = readback.noted(
+        done = standing.noted(
             apply.apply(place, asked, now=""), place, self.family, self.installation
         )
         (rules,) = (Path(file) for file in done.files if file.endswith("ompi-rules.conf"))
@@ -84,7 +83,7 @@ def test_for_a_user(here: Here) -> None:
     assert done.not_in_force == []
     assert any("is read by every Open MPI that you start" in note for note in done.notes)
     assert here.answers() == ["refused", "ok"]
-    rollback.rollback("user", place.root, place.name)
+    standing.rollback("user", place.root, place.name)
     assert file.read_bytes() == FOREIGN
     assert here.answers() == ["ok", "ok"]
 
@@ -95,7 +94,7 @@ def test_for_a_site(here: Here) -> None:
     place = here.place("site")
     assert [one.path for one in place.where] == [here.site / "openmpi-mca-params.conf"]
     assert place.root == here.site / "plumbline"
-    assert places.site_root(None, None) == place.root
+    assert targets.site_root(None, None) == place.root
     here.apply(place)
     assert here.answers() == ["refused", "ok"]
     own = here.home / ".openmpi" / "mca-params.conf"

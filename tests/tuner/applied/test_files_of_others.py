@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.applied import apply, files, rollback
-from plumbline.applied.places import Where
+from plumbline.applied import apply, files, standing
+from plumbline.applied.targets import Where
 from plumbline_db.errors import PlumblineError, TryLaterError
 from tests.db import build
 from tests.exporters.bundles import everywhere
@@ -147,11 +147,11 @@ def test_two_scopes_in_one_store(user: User, site: Site) -> None:
     apply.apply(shared, wish(FOUR), now="2026")
     ours = user.file.read_bytes()
     site.apply(FOUR)
-    done = rollback.rollback("site", shared.root, shared.name, everything=True)
+    done = standing.rollback("site", shared.root, shared.name, everything=True)
     assert [one.path for one in done.changes] == [str(site.file), str(site.whole)]
     assert user.file.read_bytes() == ours and site.file.read_bytes() == FOREIGN
     site.apply(FOUR)
-    rollback.rollback("user", shared.root, shared.name, everything=True)
+    standing.rollback("user", shared.root, shared.name, everything=True)
     assert not user.file.exists()
     assert b"plumbline" in site.file.read_bytes()
 

@@ -27,7 +27,7 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
-from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, parameter_prefix
 from tests.exporters import rules_reader
 from tests.tuner.started import plumbline
 
@@ -52,7 +52,7 @@ Rule = tuple[int, Candidate]
 def tried(candidate_space: CandidateSpace, function: str) -> list[Candidate]:
     """The library's algorithms, those with segments also with small ones."""
     found = []
-    segment = f"{prefix(function)}_segmentsize"
+    segment = f"{parameter_prefix(function)}_segmentsize"
     for one in candidate_space.first(function):
         found.append(one)
         if segment in one.configuration.as_dict() and not candidate_space.one_for_all_sizes(
@@ -111,8 +111,10 @@ def rules_file(chosen: Mapping[str, list[Rule]], toolchain: Toolchain) -> str:
         ]
         for size, one in rules:
             knobs = one.configuration.as_dict()
-            number = collective.id_of(knobs[prefix(function)], toolchain.installation.library)
-            segment = knobs.get(f"{prefix(function)}_segmentsize", "0")
+            number = collective.id_of(
+                knobs[parameter_prefix(function)], toolchain.installation.library
+            )
+            segment = knobs.get(f"{parameter_prefix(function)}_segmentsize", "0")
             lines.append(f"{size} {number} 4 {segment}")
     return "\n".join(lines) + "\n"
 

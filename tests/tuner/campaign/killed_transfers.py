@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.libraries import Knob, fits
+from plumbline.libraries import Knob, gate
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
 from plumbline_db import campaigns, outside, transfer
@@ -40,7 +40,7 @@ def main(words: list[str], home: str) -> None:
     patched.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
     patched.setattr(OpenMpi, "reported_in", lambda *_: {files.name: files})
     here = simulated.toolchain()
-    patched.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+    patched.setattr(gate, "installed", lambda *_: (here.family, here.installation))
     patched.setattr(paths.Layout, "preload", lambda *_: Path(home) / "libplumbline.so")
     killed.main(words, pretended=True)
 

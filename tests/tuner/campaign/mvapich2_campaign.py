@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, runs, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from tests.tuner.campaign.test_mvapich2_end_to_end import launches, plumbline, prefix  # noqa: F401
 
@@ -36,7 +36,7 @@ def test_a_campaign_finds_an_algorithm_for_each_range_and_puts_it_in_force(
     assert done.returncode in (0, 3), done.stdout + done.stderr
     with Database.open(prefix / "plumbline.db") as db:
         campaign = campaigns.get(db, None)
-        (winner,) = winners.get(db, campaign.id)
+        (winner,) = findings.get_winners(db, campaign.id)
         suites = {one.suite for one in runs.listing(db, campaign.id)}
     ranges = "1:0-4096,5:4097-+"
     assert (winner.function, winner.bytes_from) == ("MPI_Reduce", 0)

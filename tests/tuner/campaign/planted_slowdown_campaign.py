@@ -13,7 +13,7 @@ import pytest
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.settings.campaign_file import load
-from plumbline_db import verdicts, winners
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from tests.tuner import shim, whole
 
@@ -52,11 +52,11 @@ def test_planted_slow_downs_are_found_and_replaced(tmp_path: Path, nprocs: int) 
         before, after = (
             {
                 (one.guideline, one.function, one.bytes): one.verdict
-                for one in verdicts.get(db, started.id, stage)
+                for one in findings.get_verdicts(db, started.id, stage)
             }
             for stage in ("before", "after")
         )
-        kept = winners.get(db, started.id)
+        kept = findings.get_winners(db, started.id)
     cells = [
         (guideline, function, size)
         for function, (guideline, low, high) in PLANTED.items()

@@ -18,7 +18,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, runs, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
 from tests.tuner import whole
@@ -73,7 +73,7 @@ def test_a_winner_that_is_slower_loses_its_place(
             monkeypatch.setattr(one, "_search", plant)
             monkeypatch.setattr(one._rounds.seconds, "instead", lambda *_: [])
             one.run()
-            kept = winners.get(db, started.id)
+            kept = findings.get_winners(db, started.id)
             said = [event.text for event in campaigns.events(db, started.id)]
             print(f"seed {seed}: {delays} ns; {len(kept)} kept; {said[-1:]}")
             lost += not kept

@@ -17,7 +17,7 @@ import pytest
 
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db import campaigns, runs, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from tests.tuner import shim, whole
 
@@ -189,7 +189,11 @@ def test_what_is_wrong_somewhere_is_not_exported(
     assert toolchain.probe.is_relative_to(programs)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         started = whole.campaign(db, ranks, settings, tmp_path / "out", toolchain)
-        kept = [winner for winner in winners.get(db, started.id) if winner.variant == one.variant]
+        kept = [
+            winner
+            for winner in findings.get_winners(db, started.id)
+            if winner.variant == one.variant
+        ]
         said = [event.text for event in campaigns.events(db, started.id)]
         wrong = runs.wrong(db, started.id)
     exported = "".join(file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file())

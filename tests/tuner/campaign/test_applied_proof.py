@@ -12,7 +12,7 @@ import pytest
 from plumbline import libraries
 from plumbline.applied import apply
 from plumbline.applied.generations import Source, Store
-from plumbline.applied.places import Place, Where
+from plumbline.applied.targets import Place, Where
 from plumbline.campaign import applied_proof
 from plumbline.daemon import taking
 from plumbline.daemon.configuration import Applying

@@ -16,14 +16,14 @@ from plumbline.campaign import loop
 from plumbline.campaign.exported import ExportedFiles
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import load as load_guidelines
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import DeliberateError
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.settings import Settings, identity
 from plumbline.settings.toolchain import Variant, variants_tried
-from plumbline_db import campaigns, runs, searches, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import CaseRecord, ProbeRecord
@@ -46,20 +46,20 @@ class Done:
     starter: SimulatedStarter
 
     def table(self, stage: str, word: str) -> set[tuple[str, str, int]]:
-        found = verdicts.get(self.db, self.campaign.id, stage)
+        found = findings.get_verdicts(self.db, self.campaign.id, stage)
         return {(one.guideline, one.function, one.bytes) for one in found if one.verdict == word}
 
     def winners(self) -> list[Winner]:
-        return winners.get(self.db, self.campaign.id)
+        return findings.get_winners(self.db, self.campaign.id)
 
     def launches(self) -> list[Run]:
         return runs.listing(self.db, self.campaign.id)
 
     def verdicts(self, stage: str) -> list[Verdict]:
-        return verdicts.get(self.db, self.campaign.id, stage)
+        return findings.get_verdicts(self.db, self.campaign.id, stage)
 
     def searches(self) -> list[Search]:
-        return searches.all_searches(self.db, self.campaign.id)
+        return findings.all_searches(self.db, self.campaign.id)
 
     def events(self, kind: str) -> list[Event]:
         return [one for one in campaigns.events(self.db, self.campaign.id) if one.kind == kind]
@@ -416,7 +416,7 @@ def test_interrupted_anywhere_it_goes_on(
         assert found.winners() == done.winners()
         for stage in ("before", "round-1", "after"):
             assert found.verdicts(stage) == done.verdicts(stage)
-        assert searches.all_searches(db, found.campaign.id) == searches.all_searches(
+        assert findings.all_searches(db, found.campaign.id) == findings.all_searches(
             done.db, done.campaign.id
         )
         assert len(campaigns.events(db, found.campaign.id)) == len(
@@ -436,7 +436,7 @@ def test_a_library_without_faults_needs_no_search(play: Play) -> None:
 
 def test_no_rounds_verify_only(play: Play, db: Database) -> None:
     finished = play(settings=planted.settings(rounds=0))
-    assert verdicts.stages(db, finished.campaign.id) == ["before"]
+    assert findings.stages(db, finished.campaign.id) == ["before"]
     found = finished.report()
     assert found.after == found.before
     assert finished.table("before", "violated")

@@ -25,7 +25,7 @@ from plumbline.search.race.race import Race
 from plumbline.search.rounds import Around, Rounds
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, runs, searches, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
 from plumbline_db.records import Winner
@@ -92,14 +92,14 @@ class Done:
 
     def counts(self) -> list[int]:
         """Violations of the rounds, in order, from before to after."""
-        found = verdicts.stages(self._db, self.campaign.id)
+        found = findings.stages(self._db, self.campaign.id)
         rounds = sorted(
             (one for one in found if one.startswith("round-")), key=lambda one: int(one[6:])
         )
         return [len(self.violated(stage)) for stage in ("before", *rounds, "after")]
 
     def violated(self, stage: str) -> set[tuple[str, str, int]]:
-        table = verdicts.get(self._db, self.campaign.id, stage)
+        table = findings.get_verdicts(self._db, self.campaign.id, stage)
         return {
             (one.guideline, one.function, one.bytes) for one in table if one.verdict == "violated"
         }
@@ -232,9 +232,9 @@ def test_an_interrupted_campaign_takes_the_same_turns(tmp_path: Path, seed: int)
     def left_by(folder: Path, done: Done) -> tuple[object, ...]:
         with Database.open(folder / "plumbline.db") as db:
             id = done.campaign.id
-            tables_ = [verdicts.get(db, id, stage) for stage in verdicts.stages(db, id)]
+            tables_ = [findings.get_verdicts(db, id, stage) for stage in findings.stages(db, id)]
             said = [(one.kind, one.text) for one in campaigns.events(db, id)]
-            return winners.get(db, id), tables_, said
+            return findings.get_winners(db, id), tables_, said
 
     for name in ("whole", "parts"):
         (tmp_path / name).mkdir()
@@ -332,7 +332,7 @@ def test_files_that_would_be_the_same_are_not_measured_again(
     )
     done = Done(db, tmp_path / "out", costs, chosen("GL10"), exact(variants=[]))
     assert len(asked) > 1 and done.turns() == 1
-    assert winners.get(db, done.campaign.id) and done.violated("after") == set()
+    assert findings.get_winners(db, done.campaign.id) and done.violated("after") == set()
 
 
 def test_what_a_winner_breaks_at_another_size_needs_no_turn_of_its_own(
@@ -442,7 +442,7 @@ def test_what_no_winner_can_be_blamed_for_costs_the_preload_library_its_place(
 
 
 def winners_of(db: Database, done: Done) -> list[Winner]:
-    return winners.get(db, done.campaign.id)
+    return findings.get_winners(db, done.campaign.id)
 
 
 def test_right_sides_are_searched_first_and_in_force(tmp_path: Path, db: Database) -> None:
@@ -488,7 +488,7 @@ def test_stuck_cells_are_searched_where_other_cells_have_no_time_left(
     rules = chosen("GL3", "GL10", "GL12")
     done = Done(db, tmp_path / "out", costs, rules, settings, **dict[str, Any](QUIET))
     assert searched == [cell]
-    functions = {search.function for search in searches.all_searches(db, done.campaign.id)}
+    functions = {search.function for search in findings.all_searches(db, done.campaign.id)}
     assert functions == {"*", "MPI_Bcast", "MPI_Allreduce"}
 
 

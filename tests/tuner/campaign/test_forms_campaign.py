@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.settings.toolchain import Form, Toolchain
-from plumbline_db import campaigns, verdicts, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Run, Winner
@@ -65,7 +65,7 @@ def campaign(db: Database, folder: Path, library: Library) -> tuple[str, list[Wi
     settings = planted.settings(functions=[FORM.name], guidelines=["PL31"], sizes=[1024, 16384])
     done = whole.campaign(db, library, settings, folder, here())
     assert done.state == "finished"
-    return done.id, winners.get(db, done.id)
+    return done.id, findings.get_winners(db, done.id)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_its_knob_is_searched_exported_and_proven(db: Database, tmp_path: Path) 
     id, found = campaign(db, tmp_path / "exports", Library())
     before = {
         (verdict.function, verdict.bytes): verdict.verdict
-        for verdict in verdicts.get(db, id, "before")
+        for verdict in findings.get_verdicts(db, id, "before")
         if verdict.guideline == "PL31"
     }
     assert before == {(FORM.name, 1024): "violated", (FORM.name, 16384): "violated"}

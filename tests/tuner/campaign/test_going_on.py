@@ -17,7 +17,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, runs, searches, verdicts
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Campaign, Failure, Run
@@ -76,13 +76,13 @@ def test_a_budget_that_rises_goes_on_with_what_is_there(
     """What it comes to is what it would have been with that budget from the start."""
     short = asked(db, tmp_path, machine(), settings(budget_seconds=5.0))
     before = own(db, short)
-    assert short.state == "finished" and not searches.all_searches(db, short.id)
+    assert short.state == "finished" and not findings.all_searches(db, short.id)
     starter = machine()
     longer = asked(db, tmp_path, starter, settings(budget_seconds=1000.0))
     assert (longer.id, longer.state) == (short.id, "finished")
     assert own(db, longer)[: len(before)] == before
     assert all(suite.partition("-")[0] != "before" for suite, _ in starter.launches)
-    assert verdicts.get(db, longer.id, "after") and searches.all_searches(db, longer.id)
+    assert findings.get_verdicts(db, longer.id, "after") and findings.all_searches(db, longer.id)
     assert places(db, longer) == from_the_start
     # Again, with less, and with none that is named: nothing is done anew.
     for less in ({"budget_seconds": 7.0}, {"budget_seconds": 1000.0}):
@@ -106,11 +106,11 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
         text,
     )
     assert found is not None
-    searched = len(searches.all_searches(db, short.id))
+    searched = len(findings.all_searches(db, short.id))
     wanted = planted.settings(budget_seconds=float(found[2]), settings=False)
     longer = asked(db, tmp_path, machine(), wanted)
     assert said(longer) == []
-    assert len(searches.all_searches(db, longer.id)) >= searched + int(found[1])
+    assert len(findings.all_searches(db, longer.id)) >= searched + int(found[1])
 
 
 @pytest.mark.parametrize("kept", [0, 3])
@@ -212,5 +212,7 @@ def test_dear_launches_do_not_keep_a_campaign_from_searching(tmp_path: Path, db:
     """Twenty seconds a launch: the table alone takes more than was the budget."""
     usual = settings().but(budget_seconds=None)
     finished = asked(db, tmp_path, machine(seconds=20.0), usual)
-    assert searches.all_searches(db, finished.id)
-    assert not any(one.verdict == "violated" for one in verdicts.get(db, finished.id, "after"))
+    assert findings.all_searches(db, finished.id)
+    assert not any(
+        one.verdict == "violated" for one in findings.get_verdicts(db, finished.id, "after")
+    )

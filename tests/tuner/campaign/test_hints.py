@@ -9,15 +9,16 @@ import msgspec
 import pytest
 
 from plumbline.campaign import going_on
+from plumbline.core.winner import holds
 from plumbline.results import report
 from plumbline.settings import AFRESH, identity
 from plumbline.settings.identity import settings_of
-from plumbline_db import campaigns, runs, searches, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Winner
 from tests.tuner import planted, whole
-from tests.tuner.simulated import SimulatedStarter, toolchain
+from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 
 SETTINGS = planted.settings()
 
@@ -58,7 +59,7 @@ def chosen(found: list[Winner]) -> set[tuple[str, int, int, str, str]]:
 def violated(db: Database, campaign: Campaign) -> set[tuple[str, str, int]]:
     return {
         (one.guideline, one.function, one.bytes)
-        for one in verdicts.get(db, campaign.id, "after")
+        for one in findings.get_verdicts(db, campaign.id, "after")
         if one.verdict == "violated"
     }
 
@@ -67,13 +68,15 @@ def test_on_an_unchanged_machine_winners_are_confirmed_and_nothing_is_searched(
     first: tuple[Database, Campaign], second: tuple[Campaign, Campaign]
 ) -> None:
     db, (before, after) = first[0], second
-    assert chosen(winners.get(db, after.id)) == chosen(winners.get(db, before.id))
+    assert chosen(findings.get_winners(db, after.id)) == chosen(findings.get_winners(db, before.id))
     assert violated(db, after) == violated(db, before)
     stages = {run.suite.partition("-")[0] for run in runs.listing(db, after.id)}
     assert "search" not in stages and {"before", "confirm", "accept"} <= stages
-    assert searches.all_searches(db, after.id) == []
-    removed = {name for winner in winners.get(db, before.id) for name in winner.removes}
-    assert {name for winner in winners.get(db, after.id) for name in winner.removes} == removed
+    assert findings.all_searches(db, after.id) == []
+    removed = {name for winner in findings.get_winners(db, before.id) for name in winner.removes}
+    assert {
+        name for winner in findings.get_winners(db, after.id) for name in winner.removes
+    } == removed
     (told,) = [one for one in campaigns.events(db, after.id) if one.kind == "earlier campaign"]
     assert before.id in told.text
 
@@ -93,12 +96,12 @@ def test_a_winner_that_is_slower_now_loses_its_place_and_its_cells_are_searched(
     costs.algorithm["MPI_Scatter", "binomial"] = lambda *_: 3.0
     after = again(db, before.id, tmp_path, SimulatedStarter(costs))
     was, now = (
-        [one for one in winners.get(db, campaign.id) if one.function == "MPI_Scatter"]
+        [one for one in findings.get_winners(db, campaign.id) if one.function == "MPI_Scatter"]
         for campaign in (before, after)
     )
     assert any("binomial" in one.configuration.values() for one in was)
     assert not any("binomial" in one.configuration.values() for one in now)
-    assert {one.function for one in searches.all_searches(db, after.id)} == {"MPI_Scatter"}
+    assert {one.function for one in findings.all_searches(db, after.id)} == {"MPI_Scatter"}
 
 
 def test_a_new_violation_is_searched(first: tuple[Database, Campaign], tmp_path: Path) -> None:
@@ -106,7 +109,7 @@ def test_a_new_violation_is_searched(first: tuple[Database, Campaign], tmp_path:
     costs = planted.costs()
     costs.everything["MPI_Gather", 16384] = 4.0
     after = again(db, before.id, tmp_path, SimulatedStarter(costs))
-    cells = {(one.function, one.bytes) for one in searches.all_searches(db, after.id)}
+    cells = {(one.function, one.bytes) for one in findings.all_searches(db, after.id)}
     assert {function for function, _ in cells} == {"MPI_Gather"}
 
 
@@ -115,7 +118,7 @@ def test_the_third_knows_what_the_first_has_searched(
 ) -> None:
     db, (before, after) = first[0], second
     found = going_on.hints_of(db, after.id, trusting)
-    searched = {(one.function, one.bytes) for one in searches.all_searches(db, before.id)}
+    searched = {(one.function, one.bytes) for one in findings.all_searches(db, before.id)}
     assert found is not None
     assert {(cell.function, cell.bytes) for cell in found.searched} == searched
 
@@ -171,17 +174,101 @@ def test_what_the_search_space_does_not_allow_is_no_hint(
     first: tuple[Database, Campaign], tmp_path: Path
 ) -> None:
     db, before = first
-    true = winners.get(db, before.id)
+    true = findings.get_winners(db, before.id)
     planted_one = msgspec.structs.replace(true[0], configuration={"pmix_server_uri": "/tmp/x"})
-    winners.put(db, before.id, [planted_one, *true[1:]])
+    findings.put_winners(db, before.id, [planted_one, *true[1:]])
     try:
         starter = SimulatedStarter(planted.costs())
         after = again(db, before.id, tmp_path, starter)
     finally:
-        winners.put(db, before.id, true)
+        findings.put_winners(db, before.id, true)
     plans = "".join(run.plan + str(run.environment) for run in runs.listing(db, after.id))
     assert "pmix_server_uri" not in plans
-    assert true[0].function in {one.function for one in searches.all_searches(db, after.id)}
+    assert true[0].function in {one.function for one in findings.all_searches(db, after.id)}
+
+
+def elsewhere(db: Database, earlier: str, folder: Path, costs: Costs) -> Campaign:
+    """Return a campaign of as many ranks on two nodes."""
+    settings = SETTINGS.but(nodes=2, earlier=earlier)
+    return whole.campaign(db, SimulatedStarter(costs), settings, folder, new=True)
+
+
+def stages(db: Database, campaign: Campaign) -> list[str]:
+    """Return the stages of the launches of a campaign, in order."""
+    return list(dict.fromkeys(run.suite.partition("-")[0] for run in runs.listing(db, campaign.id)))
+
+
+def test_winners_of_another_layout_are_confirmed_and_nothing_is_searched(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    after = elsewhere(db, before.id, tmp_path, planted.costs())
+    carried = findings.get_winners(db, after.id)
+    assert chosen(carried) == chosen(findings.get_winners(db, before.id))
+    assert {winner.ppn for winner in carried} == {2}
+    assert "search" not in stages(db, after) and {"accept", "confirm"} <= set(stages(db, after))
+
+
+def test_a_violation_that_the_other_layout_did_not_have_is_searched_before_winners_are_confirmed(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    costs = planted.costs()
+    costs.everything["MPI_Gather", 16384] = 4.0
+    after = elsewhere(db, before.id, tmp_path, costs)
+    assert {search.function for search in findings.all_searches(db, after.id)} == {"MPI_Gather"}
+    order = stages(db, after)
+    assert order.index("search") < order.index("confirm")
+    assert chosen(findings.get_winners(db, before.id)) <= chosen(findings.get_winners(db, after.id))
+
+
+def test_a_winner_that_gains_much_less_than_at_another_layout_is_short(
+    first: tuple[Database, Campaign],
+) -> None:
+    """On a logarithmic scale. At the same layout it is what it was."""
+    db, before = first
+    found = going_on.hints_of(db, before.id, trusting)
+    assert found is not None and found.before is None
+    same, *others = found.winners
+    half = msgspec.structs.replace(same, speedup=0.9 * same.speedup**0.5)
+    assert found.short([half, *others]) == []
+    assert msgspec.structs.replace(found, before=set()).short([half, *others]) == [half]
+
+
+def test_two_ranks_tell_others_of_their_winners_alone(
+    first: tuple[Database, Campaign], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, before = first
+    other = msgspec.structs.replace(before, nodes=2, ppn=2)
+    every = going_on.hints_of(db, before.id, trusting, other)
+    monkeypatch.setattr(going_on, "_FEW_RANKS", before.nprocs)
+    few = going_on.hints_of(db, before.id, trusting, other)
+    assert every is not None and few is not None
+    won = {cell for cell in every.searched if any(holds(each, cell) for each in few.winners)}
+    assert few.searched == won and won < every.searched
+
+
+def test_winners_of_another_layout_end_at_the_largest_size_here(
+    first: tuple[Database, Campaign],
+) -> None:
+    """A node with more ranks has smaller messages."""
+    db, before = first
+    other = msgspec.structs.replace(before, nodes=2, ppn=2)
+    found = going_on.hints_of(db, before.id, trusting, other)
+    assert found is not None
+    sizes = {"MPI_Scan": [64, 1024, 4096], "MPI_Bcast": [16], "MPI_Scatter": [64]}
+    kept = {each.function: each.bytes_to for each in found.winners_for([], sizes)}
+    assert kept == {"MPI_Scan": 4096, "MPI_Scatter": UNBOUNDED_BYTES}
+
+
+def test_only_what_files_can_limit_to_a_layout_is_tried(db: Database, tmp_path: Path) -> None:
+    """Of several nodes, a profile can, and the rules file of Open MPI cannot."""
+    settings = SETTINGS.but(limited_to="layout", rounds=1)
+    limited = whole.campaign(db, SimulatedStarter(planted.costs()), settings, tmp_path)
+    found = findings.get_winners(db, limited.id)
+    assert found and all(winner.configuration == {} for winner in found)
+    plans = [run.plan for run in runs.listing(db, limited.id) if run.suite.startswith("search")]
+    assert plans and not any("coll_tuned" in plan for plan in plans)
 
 
 def test_hints_change_no_measurement() -> None:

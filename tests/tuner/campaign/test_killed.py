@@ -78,6 +78,7 @@ REAL = ["--nprocs", "2", "--sizes", "4,16384", "--guidelines", "GL12", "--launch
 REAL += ["--budget", "20", "--set", "rounds=1"]
 
 
+@pytest.mark.alone  # test_end_to_end.py kills a real campaign, too, and compares its launches
 @pytest.mark.mpi
 def test_ranks_that_stay_alive_change_no_decision(tmp_path: Path, mpirun: None) -> None:
     """A real campaign that is killed goes on with other ranks, and is replayed without any. Its

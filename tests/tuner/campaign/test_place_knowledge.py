@@ -11,7 +11,7 @@ import pytest
 from plumbline.campaign import place_knowledge
 from plumbline.campaign.place_knowledge import Knowledge, KnownPlace, SlowRule
 from plumbline.settings import Settings
-from plumbline_db import campaigns, spool, transfer, winners
+from plumbline_db import campaigns, findings, spool, transfer
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.applications import application, calls
@@ -184,7 +184,7 @@ def test_a_stranger_s_winner_that_is_not_allowed_is_left_out(
     assert whole is not None and len(whole.winners) == 2
     with Database.open(site, write=True) as db:
         (campaign,) = campaigns.all_campaigns(db)
-        chosen = winners.get(db, campaign.id)
+        chosen = findings.get_winners(db, campaign.id)
         bad = msgspec.structs.replace(chosen[0], configuration={"mca_base_env_list": "X=y"})
-        winners.put(db, campaign.id, [bad, *chosen[1:]])
+        findings.put_winners(db, campaign.id, [bad, *chosen[1:]])
     assert read(site).active_files(PLACE, tmp_path / "files") is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plumbline.campaign import proof
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import DeliberateError
 from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline_db.errors import PlumblineError

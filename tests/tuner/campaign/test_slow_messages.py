@@ -18,7 +18,7 @@ from plumbline.measure.launches import Series, SlowLaunches
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import Claim
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import HostLoad, Load, ProbeRecord
 from plumbline_db.records import Run, Suite, Winner
@@ -156,7 +156,7 @@ def test_a_campaign_exports_no_winner_that_is_slower_in_one_state(
         (dropped, *_) = [
             each for each in campaigns.events(db, campaign.id) if each.kind == "winner dropped"
         ]
-        found = winners.get(db, campaign.id)
+        found = findings.get_winners(db, campaign.id)
     assert dropped.text.startswith(
         "MPI_Gather 16384-65536 B gather_binomial: slower where messages"
     )

@@ -15,7 +15,7 @@ NOTHING = Standing(winners=False, changed=False, opened=False, may_search=True, 
 def every() -> Iterator[tuple[CampaignStep, Standing, bool, CampaignStep]]:
     """Each step, standing and answer of the clock, with what comes next."""
     for done in set(CampaignStep) - {CampaignStep.END}:
-        for values in itertools.product([False, True], repeat=6):
+        for values in itertools.product([False, True], repeat=7):
             now = Standing(*values)
             for time in (False, True):
                 yield done, now, time, after(done, now, lambda time=time: time)
@@ -57,6 +57,11 @@ def test_without_time_only_what_changed_is_measured() -> None:
             {"winners": True, "changed": True},
             CampaignStep.CONFIRM,
         ),  # of an earlier campaign
+        (
+            CampaignStep.BEFORE,
+            {"winners": True, "changed": True, "searches_first": True},
+            CampaignStep.SEARCH,
+        ),  # of another layout, which had not all the violations
         (CampaignStep.SETTINGS, {"sets_first": True}, CampaignStep.SEARCH),  # no value was better
         (
             CampaignStep.SETTINGS,

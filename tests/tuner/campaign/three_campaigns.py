@@ -18,7 +18,7 @@ from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.verify import decision
-from plumbline_db import verdicts, winners
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 from plumbline_exporters import plumbline_sh
@@ -45,12 +45,12 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int, mpirun: None) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         folder = tmp_path / "out"
         started = whole.campaign(db, ranks, settings, folder, toolchain)
-        found = verdicts.stages(db, started.id)
+        found = findings.stages(db, started.id)
         counts = [
-            sum(one.verdict == "violated" for one in verdicts.get(db, started.id, stage))
+            sum(one.verdict == "violated" for one in findings.get_verdicts(db, started.id, stage))
             for stage in sorted(found, key=lambda one: (one == "after", len(one), one))
         ]
-        chosen = winners.get(db, started.id)
+        chosen = findings.get_winners(db, started.id)
     print(f"\nseed {seed}: violations {counts}, {len(chosen)} winners")
     assert counts == sorted(counts, reverse=True)
     with Database.open(tmp_path / "fresh.db", write=True) as db:

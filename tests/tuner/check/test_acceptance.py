@@ -11,8 +11,8 @@ import pytest
 from plumbline.campaign import in_force
 from plumbline.campaign.in_force import ActiveFiles
 from plumbline.check import acceptance, installed
-from plumbline.check.loops import COLUMNS
-from plumbline.check.osu import Osu
+from plumbline.check.installed import Osu
+from plumbline.check.programs import COLUMNS
 from plumbline.launch.simulation import Simulation
 from plumbline.system import paths
 from plumbline_db.connection import Database

@@ -6,8 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.check.cells import ProgramCell, cells, place_of, whole
-from plumbline.check.programs import Wanted, powers, volume
+from plumbline.check.programs import ProgramCell, Wanted, cells, place_of, powers, volume, whole
 from plumbline.core.plan import COUNT_SHAPES, Data
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.db import build

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.check.cells import ProgramCell
-from plumbline.check.imb import COLUMN, Imb, find
-from plumbline.check.programs import FOLDER, Reading, Unreadable, Wanted
+from plumbline.check.installed import IMB_COLUMN, Imb, find_imb
+from plumbline.check.programs import FOLDER, ProgramCell, Reading, Unreadable, Wanted
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
@@ -70,12 +69,12 @@ def read(text: str) -> dict[Reading, float]:
 def test_tables(version: str, moved: int) -> None:
     """Reduce_scatter's size was the whole vector until 2018."""
     assert read(TABLES.format(version=version, ranks=4)) == {
-        Reading(COLUMN, ProgramCell("MPI_Gather", 512, "MPI_BYTE")): pytest.approx(10.5e-6),
-        Reading(COLUMN, ProgramCell("MPI_Gather", 4096, "MPI_BYTE")): pytest.approx(20.25e-6),
+        Reading(IMB_COLUMN, ProgramCell("MPI_Gather", 512, "MPI_BYTE")): pytest.approx(10.5e-6),
+        Reading(IMB_COLUMN, ProgramCell("MPI_Gather", 4096, "MPI_BYTE")): pytest.approx(20.25e-6),
         Reading(
-            COLUMN, ProgramCell("MPI_Reduce_scatter", moved, "MPI_FLOAT", "MPI_SUM")
+            IMB_COLUMN, ProgramCell("MPI_Reduce_scatter", moved, "MPI_FLOAT", "MPI_SUM")
         ): pytest.approx(12e-6),
-        Reading(COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.5e-6),
+        Reading(IMB_COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.5e-6),
     }
 
 
@@ -102,7 +101,7 @@ def test_all_functions_in_one_launch(tmp_path: Path) -> None:
         *(ProgramCell("MPI_Allreduce", size) for size in (1024, 2048, 4096)),
         ProgramCell("MPI_Reduce_scatter", 256),
     ]
-    (words,) = IMB.launches(offered, [COLUMN], 1)
+    (words,) = IMB.launches(offered, [IMB_COLUMN], 1)
     assert words[0] == str(PROGRAM) and words[-2:] == ["Allreduce", "Reduce_scatter"]
     assert words[words.index("-npmin") + 1] == "4"
     assert words[words.index("-sync") + 1] == "on"
@@ -115,18 +114,18 @@ def test_all_functions_in_one_launch(tmp_path: Path) -> None:
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     mpirun = tmp_path / "bin" / "mpirun"
-    assert find(None, mpirun) is None
+    assert find_imb(None, mpirun) is None
     for folder in ("path", "bin", "named"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "IMB-MPI1").write_text("#!/bin/sh\n")
         (tmp_path / folder / "IMB-MPI1").chmod(0o755)
-    assert find(None, mpirun) == tmp_path / "bin" / "IMB-MPI1"
+    assert find_imb(None, mpirun) == tmp_path / "bin" / "IMB-MPI1"
     (tmp_path / "bin" / "IMB-MPI1").unlink()
-    assert find(None, mpirun) == tmp_path / "path" / "IMB-MPI1"
+    assert find_imb(None, mpirun) == tmp_path / "path" / "IMB-MPI1"
     for named in (tmp_path / "named", tmp_path / "named" / "IMB-MPI1"):
-        assert find(named, mpirun) == tmp_path / "named" / "IMB-MPI1"
+        assert find_imb(named, mpirun) == tmp_path / "named" / "IMB-MPI1"
     with pytest.raises(UsageError, match="is no program"):
-        find(tmp_path / "nowhere", mpirun)
+        find_imb(tmp_path / "nowhere", mpirun)
 
 
 @pytest.mark.mpi
@@ -134,7 +133,7 @@ def test_the_real_one(tmp_path: Path) -> None:
     """That of Intel MPI's package."""
     family = IntelMpi()
     installation = installations.real(family, "impi-2021")
-    program = find(None, installation.mpirun)
+    program = find_imb(None, installation.mpirun)
     if program is None or program.parent != installation.mpirun.parent:
         pytest.skip(f"no IMB-MPI1 beside {installation.mpirun}")
     one = Imb(program, nprocs=2, iterations=5)
@@ -146,7 +145,7 @@ def test_the_real_one(tmp_path: Path) -> None:
     most = {function: 256 for function in functions}
     offered = one.offers(Wanted(winners=winners, cells=[], nprocs=2, root=0, most=most))
     one.prepare(offered, tmp_path)
-    (words,) = one.launches(offered, [COLUMN], 1)
+    (words,) = one.launches(offered, [IMB_COLUMN], 1)
     words = [word.replace(FOLDER, str(tmp_path)) for word in words]
     done = started(family, installation, Placement(nodes=1, ppn=2), words, {})
     assert done.status == 0, done.stderr + done.stdout

@@ -7,9 +7,8 @@ import random
 import pytest
 
 from plumbline.check import judge
-from plumbline.check.cells import ProgramCell
 from plumbline.check.judge import Times
-from plumbline.check.programs import Reading
+from plumbline.check.programs import ProgramCell, Reading
 from tests.db import build
 
 WINNERS = [build.winner(bytes_from=1000, bytes_to=4000), build.winner(bytes_from=8000)]

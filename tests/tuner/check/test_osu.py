@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.check.cells import ProgramCell
-from plumbline.check.osu import COLUMN, Osu, find, program_of
-from plumbline.check.programs import Reading, Unreadable, Wanted
+from plumbline.check.installed import OSU_COLUMN, Osu, find_osu, program_of
+from plumbline.check.programs import ProgramCell, Reading, Unreadable, Wanted
 from plumbline.foreign.osu import FUNCTIONS
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES
@@ -51,22 +50,24 @@ def read(function: str, text: str) -> dict[Reading, float]:
 
 def test_tables() -> None:
     assert read("MPI_Allreduce", NEW) == {
-        Reading(COLUMN, ProgramCell("MPI_Allreduce", size, "MPI_CHAR", "MPI_SUM")): pytest.approx(
-            us / 1e6
-        )
+        Reading(
+            OSU_COLUMN, ProgramCell("MPI_Allreduce", size, "MPI_CHAR", "MPI_SUM")
+        ): pytest.approx(us / 1e6)
         for size, us in ((4, 6.51), (8, 7.25), (16384, 101.0))
     }
     assert read("MPI_Gather", FULL) == {
-        Reading(COLUMN, ProgramCell("MPI_Gather", 16, "MPI_INT")): pytest.approx(2.51e-6)
+        Reading(OSU_COLUMN, ProgramCell("MPI_Gather", 16, "MPI_INT")): pytest.approx(2.51e-6)
     }
     assert read("MPI_Reduce_scatter", OLD) == {
-        Reading(COLUMN, ProgramCell("MPI_Reduce_scatter", 4, "", "MPI_SUM")): pytest.approx(1.2e-6),
-        Reading(COLUMN, ProgramCell("MPI_Reduce_scatter", 1024, "", "MPI_SUM")): pytest.approx(
+        Reading(OSU_COLUMN, ProgramCell("MPI_Reduce_scatter", 4, "", "MPI_SUM")): pytest.approx(
+            1.2e-6
+        ),
+        Reading(OSU_COLUMN, ProgramCell("MPI_Reduce_scatter", 1024, "", "MPI_SUM")): pytest.approx(
             8.4e-6
         ),
     }
     assert read("MPI_Barrier", BARRIER) == {
-        Reading(COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.87e-6)
+        Reading(OSU_COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.87e-6)
     }
 
 
@@ -89,14 +90,14 @@ def test_one_launch_a_function_and_run_of_sizes() -> None:
     offered = OSU.offers(wanted)
     assert {cell.function for cell in offered} == {"MPI_Allreduce", "MPI_Gather", "MPI_Barrier"}
     options = ["-x", "10", "-i", "50"]
-    assert OSU.launches(offered, [COLUMN], 1) == [
+    assert OSU.launches(offered, [OSU_COLUMN], 1) == [
         ["/opt/osu/osu_barrier", *options],
         ["/opt/osu/osu_gather", *options, "-m", "1:1024"],
         ["/opt/osu/osu_allreduce", *options, "-m", "4:32"],
         ["/opt/osu/osu_allreduce", *options, "-m", "1024:4096"],
     ]
     one = [ProgramCell("MPI_Gather", 64)]
-    assert OSU.launches(one, [COLUMN], 1) == [["/opt/osu/osu_gather", *options, "-m", "16:16"]]
+    assert OSU.launches(one, [OSU_COLUMN], 1) == [["/opt/osu/osu_gather", *options, "-m", "16:16"]]
 
 
 def test_programs_below_a_folder(tmp_path: Path) -> None:
@@ -105,14 +106,14 @@ def test_programs_below_a_folder(tmp_path: Path) -> None:
     for name, mode in (("osu_bcast", 0o755), ("osu_gather", 0o644), ("osu_latency", 0o755)):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(mode)
-    assert find(tmp_path) == {"MPI_Bcast": folder / "osu_bcast"}
+    assert find_osu(tmp_path) == {"MPI_Bcast": folder / "osu_bcast"}
     with pytest.raises(UsageError, match="name the folder that OSU"):
-        find(tmp_path / "mpi" / "none")
+        find_osu(tmp_path / "mpi" / "none")
 
 
 def test_programs_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find(None) == {}
+    assert find_osu(None) == {}
     (tmp_path / "osu_scatter").write_text("#!/bin/sh\n")
     (tmp_path / "osu_scatter").chmod(0o755)
-    assert find(None) == {"MPI_Scatter": tmp_path / "osu_scatter"}
+    assert find_osu(None) == {"MPI_Scatter": tmp_path / "osu_scatter"}

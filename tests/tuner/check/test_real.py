@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.check.acceptance import placement_of
-from plumbline.check.cells import ProgramCell
-from plumbline.check.loops import COLUMNS, Loops
-from plumbline.check.programs import FOLDER, Reading, Unreadable
+from plumbline.check.programs import COLUMNS, FOLDER, Loops, ProgramCell, Reading, Unreadable
 from plumbline.libraries import Family
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.libraries import Family, Installation, Knob, fits
+from plumbline.libraries import Family, Installation, Knob, gate
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import advice_raced
 from plumbline.settings import starting
@@ -35,7 +35,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, R
 @pytest.fixture(autouse=True)
 def the_simulated_library_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An Open MPI that lies under the prefix of the simulated one is another one."""
-    monkeypatch.setattr(fits, "other", lambda _: None)
+    monkeypatch.setattr(gate, "other", lambda _: None)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
     for module in (in_force, advice_raced):
         patched.setattr(module, "find_toolchain", lambda *_, **__: simulated.toolchain())
     patched.setattr(starting, "starter", lambda *_: starter)
-    patched.setattr(fits, "installed", _installed)
+    patched.setattr(gate, "installed", _installed)
 
 
 def _installed(*_: object) -> tuple[Family, Installation]:
@@ -80,7 +80,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = Knob("mca_base_param_files", listed, "string", False, {})
     for asked in ("knobs", "reported_in"):
         monkeypatch.setattr(OpenMpi, asked, lambda *_: {files.name: files} | in_file(found))
-    monkeypatch.setattr(fits, "installed", _installed)
+    monkeypatch.setattr(gate, "installed", _installed)
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
     (tmp_path / "libplumbline.so").write_bytes(b"\x7fELF")
     return found

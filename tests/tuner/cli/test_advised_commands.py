@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.libraries import Knob, fits
+from plumbline.libraries import Knob, gate
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline_db import winners
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Winner
@@ -43,7 +43,7 @@ def site(home: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def advised(database: Path, *won: Winner) -> list[str]:
     """Return what follows `for …:  ` after a campaign with these winners."""
     with Database.open(database, write=True) as db:
-        winners.put(db, build.done(db).id, list(won))
+        findings.put_winners(db, build.done(db).id, list(won))
     said = plumbline("results", "--db", database).out.splitlines()
     return [line.partition(":  ")[2] for line in said if line.startswith("for a ")]
 
@@ -90,7 +90,7 @@ def test_where_nothing_works_the_reason_is_printed(
     def nowhere(*_: object) -> None:
         raise PlumblineError("openmpi-4.1.4 is not installed")
 
-    monkeypatch.setattr(fits, "installed", nowhere)
+    monkeypatch.setattr(gate, "installed", nowhere)
     assert advised(database, RULE) == []
     said = plumbline("results", "--db", database).out
     assert "campaign c-20250301-a is not applied: openmpi-4.1.4 is not installed" in said

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.applied import places, standing
+from plumbline.applied import standing, targets
 from plumbline.applied.files import block_of
 from plumbline.applied.generations import AppliedFile, Store
-from plumbline.libraries import Knob, families, fits
+from plumbline.libraries import Knob, families, gate
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.db import build
@@ -68,9 +68,9 @@ def test_variants_alone_are_refused_with_the_command_that_works(
     shutil.copy(finished[0], path)
     with Database.open(path, write=True) as db:
         campaign = campaigns.with_winners(db)[-1].id
-        first = winners.get(db, campaign)[0]
+        first = findings.get_winners(db, campaign)[0]
         alone = msgspec.structs.replace(first, variant="allreduce_ring", configuration={})
-        winners.put(db, campaign, [alone])
+        findings.put_winners(db, campaign, [alone])
     said = plumbline("apply", "--user", "--db", path)
     assert said.status == 1 and "nothing was applied: all winners are variants" in said.err
     assert "Nothing is wrong with them" in said.err
@@ -146,7 +146,7 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     one = next(doctor._applied(None, finished[0]))
     assert one.state == "notes"
     assert "generation 1 of openmpi is applied (--user): openmpi-4" in one.text
-    monkeypatch.setattr(fits, "other", lambda _: "made for another one")
+    monkeypatch.setattr(gate, "other", lambda _: "made for another one")
     (one,) = doctor._applied(None, finished[0])
     assert one.state == "warns"
     assert one.text.endswith("made for another one; plumbline apply --undo --user takes it out")
@@ -192,9 +192,9 @@ def test_a_library_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     monkeypatch.setenv("PATH", str(tmp_path))
     gone = msgspec.structs.replace(build.LIBRARY, prefix=str(tmp_path / "none"))
-    assert fits.other(gone) is None  # nothing to compare with
+    assert gate.other(gone) is None  # nothing to compare with
     with pytest.raises(PlumblineError, match="is installed neither under"):
-        fits.installed(gone)
+        gate.installed(gone)
 
 
 # --- places -------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_what_a_login_shell_reads(
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
     installation = msgspec.structs.replace(simulated.toolchain().installation, library=library)
-    place = places.place("user", families()["mpich"], installation)
+    place = targets.place("user", families()["mpich"], installation)
     (where,) = place.where
     assert (where.path, where.kind, where.form) == (home / file, "lines", form)
     assert place.root == home / ".local" / "share" / "plumbline" / "applied"
@@ -235,20 +235,20 @@ def test_shells_and_libraries_without_a_place(home: Path, monkeypatch: pytest.Mo
     with pytest.raises(
         PlumblineError, match="does not know which file /usr/bin/xonsh reads at login"
     ):
-        places.place("user", families()["mpich"], installation)
+        targets.place("user", families()["mpich"], installation)
     with pytest.raises(PlumblineError, match="is simulated: nothing is applied"):
-        places.place("user", families()["simgrid"], installation)
+        targets.place("user", families()["simgrid"], installation)
     other = Knob("mca_base_param_files", "/elsewhere.conf", "string", False, {})
     monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {other.name: other})
     here = simulated.toolchain()
     with pytest.raises(PlumblineError, match=r"does not read .*mca-params.conf, but /elsewhere"):
-        places.place("user", here.family, here.installation)
+        targets.place("user", here.family, here.installation)
 
 
 def test_a_site_of_another_family(home: Path) -> None:
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
     installation = msgspec.structs.replace(simulated.toolchain().installation, library=library)
-    place = places.place("site", families()["mpich"], installation)
+    place = targets.place("site", families()["mpich"], installation)
     assert [str(one.path) for one in place.where] == [
         "/etc/profile.d/plumbline-mpich.sh",
         "/etc/profile.d/plumbline-mpich.csh",

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.check.loops import COLUMNS
+from plumbline.check.programs import COLUMNS
 from plumbline.system import paths
 from tests.tuner import simulated
 from tests.tuner.check.pretended import Cost, Pretended, halved

@@ -19,7 +19,7 @@ from plumbline.results import profiling
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units
-from plumbline_db import campaigns, connection, runs, winners
+from plumbline_db import campaigns, connection, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
@@ -329,7 +329,9 @@ def test_run_says_what_was_saved(
     database, _ = finished
     with Database.open(database) as db:
         campaign = campaigns.get(db, None)
-        assert "MPI_Allreduce" in {winner.function for winner in winners.get(db, campaign.id)}
+        assert "MPI_Allreduce" in {
+            winner.function for winner in findings.get_winners(db, campaign.id)
+        }
 
     def calls(function: str, size: int) -> Calls:
         return Calls(function, campaign.nprocs, 1, 4, size, 1000.0, 0.1, 1e-5, 0.05)

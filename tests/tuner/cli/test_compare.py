@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import verdicts
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from tests.db import build
 from tests.db.build import Timed
@@ -29,7 +29,7 @@ def database(tmp_path: Path) -> Path:
                 crowded = campaign is made.FIRST
                 made.put(db, "before", sequence, cases, campaign, oversubscribed=crowded)
             table = [build.verdict("before")]
-            verdicts.put(db, campaign.id, "before", table)
+            findings.put_verdicts(db, campaign.id, "before", table)
     return path
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline.libraries import gate
-from plumbline_db import campaigns, verdicts, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.layout import verifies_only
 from plumbline_exporters.bundle import load_bundle
@@ -59,7 +59,7 @@ def became(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def count(database: Path, id: str) -> int:
     with Database.open(database) as db:
-        return len(winners.get(db, id))
+        return len(findings.get_winners(db, id))
 
 
 def test_verify_leaves_nothing_that_others_take_for_winners(checked: tuple[Path, str]) -> None:
@@ -68,7 +68,7 @@ def test_verify_leaves_nothing_that_others_take_for_winners(checked: tuple[Path,
         check = campaigns.get(db, None)
         assert check.state == "finished" and verifies_only(check.settings)
         assert campaigns.exports(db, check.id) == [] != campaigns.exports(db, large)
-        assert verdicts.get(db, check.id, "before")
+        assert findings.get_verdicts(db, check.id, "before")
     assert not (database.parent / "exports" / check.id).exists()
 
 
@@ -147,7 +147,7 @@ def test_one_that_is_under_way_does_not_count(checked: tuple[Path, str], became:
     database, large = checked
     with Database.open(database, write=True) as db:
         under_way = build.later(db, "c-9", 9, state="running", finished="")
-        winners.put(db, under_way.id, [build.winner()])
+        findings.put_winners(db, under_way.id, [build.winner()])
     said = plumbline("run", "--no-proof", "--db", database, "--", "true")
     assert f"winners of {large} in force" in said.err
     assert "the one started last, c-9, is not finished" in said.err
@@ -159,7 +159,7 @@ def test_among_several_with_winners_the_one_finished_last(
     database, large = checked
     with Database.open(database, write=True) as db:
         build.later(db, "c-9", 1, finished="2025-02-01T10:01:00Z")
-        winners.put(db, "c-9", [build.winner()])
+        findings.put_winners(db, "c-9", [build.winner()])
     said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
     assert f"campaign {large}, finished" in said.err
     assert (

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.cli import digest
 from plumbline.core import guidelines
-from plumbline_db import campaigns, verdicts, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.records import Export
 from plumbline_exporters.bundle import heading
@@ -78,11 +78,11 @@ def test_winners_are_in_order_and_one_size_stands_once(tmp_path: Path) -> None:
     database = tmp_path / "plumbline.db"
     with Database.open(database, write=True) as db:
         campaign = build.done(db)
-        (one, *_) = winners.get(db, campaign.id)
+        (one, *_) = findings.get_winners(db, campaign.id)
         sizes = [(4096, 8192), (1024, 1024), (16384, 16384)]
         found = [msgspec.structs.replace(one, bytes_from=a, bytes_to=b) for a, b in sizes]
         first = msgspec.structs.replace(one, function="MPI_Allgather")
-        winners.put(db, campaign.id, [*found, first])
+        findings.put_winners(db, campaign.id, [*found, first])
     for words in ([], ["--all"]):
         said = plumbline("results", *words, "--db", database).out.partition("Winners")[2]
         rows = [line.split() for line in said.splitlines() if line.strip().startswith("MPI_")]
@@ -107,11 +107,11 @@ def test_a_winner_that_removes_nothing_is_said_to(tmp_path: Path) -> None:
     database = tmp_path / "plumbline.db"
     with Database.open(database, write=True) as db:
         campaign = build.done(db)
-        removing = winners.get(db, campaign.id)
+        removing = findings.get_winners(db, campaign.id)
         assert all(each.removes for each in removing)
         in_vain = [msgspec.structs.replace(each, removes=[]) for each in removing]
         usual = plumbline("results", "--db", database).out
-        winners.put(db, campaign.id, [*removing, *in_vain[:1]])
+        findings.put_winners(db, campaign.id, [*removing, *in_vain[:1]])
     said = " ".join(plumbline("results", "--db", database).out.split())
     assert "; 1 removing no violation for certain" in said and "for certain" not in usual
     tables = " ".join(plumbline("results", "--all", "--db", database).out.split())
@@ -147,17 +147,17 @@ def test_the_short_form_has_intervals_and_sixty_lines_at_most(tmp_path: Path) ->
     database = tmp_path / "plumbline.db"
     with Database.open(database, write=True) as db:
         campaign = build.done(db)
-        (one, *_) = winners.get(db, campaign.id)
+        (one, *_) = findings.get_winners(db, campaign.id)
         at = [1024 * number for number in range(1, 41)]
         long = "a_variant_whose_name_leaves_no_room_on_the_line"
         one = msgspec.structs.replace(one, variant=long, configuration={})
         many = [msgspec.structs.replace(one, bytes_from=size, bytes_to=size) for size in at]
-        winners.put(db, campaign.id, many)
+        findings.put_winners(db, campaign.id, many)
         plain = build.verdict("after", verdict="violated")
         functions = [f"MPI_Function_{number}" for number in range(30)]
         left = [msgspec.structs.replace(plain, function=name) for name in functions]
         low = msgspec.structs.replace(plain, function=functions[0], bytes=1, ratio=1.06)
-        verdicts.put(db, campaign.id, "after", [*left, low])
+        findings.put_verdicts(db, campaign.id, "after", [*left, low])
     lines = plumbline("results", "--db", database).out.splitlines()
     interval = f"{one.speedup:.2f} [{one.speedup_low:.2f}, {one.speedup_high:.2f}]"
     shown = sum(interval in line for line in lines)

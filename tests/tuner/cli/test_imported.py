@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, transfer, verdicts, winners
+from plumbline_db import campaigns, findings, transfer
 from plumbline_db.connection import Database
 from tests.db import build, hostile_file
 from tests.tuner.cli.command import Result, plumbline, printed_to_file
@@ -316,9 +316,9 @@ def test_a_name_with_a_shell_s_signs_is_quoted_where_a_command_is_printed(tmp_pa
     for day, name in enumerate((hostile_file.INJECTION, "$(touch carried-out)"), 1):
         with Database.open(database, write=True) as db:
             build.later(db, name, day)
-            verdicts.put(db, name, "before", [build.verdict("before")])
-            verdicts.put(db, name, "after", [build.verdict("after")])
-            winners.put(db, name, [build.winner()])
+            findings.put_verdicts(db, name, "before", [build.verdict("before")])
+            findings.put_verdicts(db, name, "after", [build.verdict("after")])
+            findings.put_winners(db, name, [build.winner()])
         said = plumbline("results", "--db", database)
         commands = [line.partition("plumbline ")[2] for line in said.out.splitlines()]
         found = [shlex.split(command) for command in commands if "--campaign" in command]

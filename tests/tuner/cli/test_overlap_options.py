@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plumbline.cli import overlap_tune
-from plumbline.overlap import place
+from plumbline.overlap import benches
 from plumbline.settings import Settings
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import SimulatedStarter
@@ -55,7 +55,7 @@ def test_what_can_be_repeated_adds_up(
         seen.append(words)
         raise Captured
 
-    monkeypatch.setattr(place, "given", capture)
+    monkeypatch.setattr(benches, "given", capture)
     with pytest.raises(Captured):
         plumbline("overlap", "--knob", "a=1", "--knob", "b=2", "thresholds", "--knob", "c=3")
     assert seen == [("a=1", "b=2", "c=3")]

@@ -7,10 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.libraries import Family, Installation, fits, of_name
+from plumbline.libraries import Family, Installation, gate, of_name
 from plumbline.results import putting_in_use
-from plumbline_db import machines
-from plumbline_db import winners as of_campaigns
+from plumbline_db import findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Winner
@@ -24,7 +23,7 @@ VARIANT = variant("MPI_Bcast", "bcast_binomial", 1, 64)
 
 def _use(db: Database, *won: Winner, **changes: object) -> putting_in_use.Use:
     campaign = build.later(db, build.CAMPAIGN.id, 1, **changes)
-    of_campaigns.put(db, campaign.id, list(won))
+    findings.put_winners(db, campaign.id, list(won))
     return putting_in_use.use(db, campaign, won)
 
 
@@ -42,7 +41,7 @@ def db(home: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
         here = simulated.toolchain().installation
         return of_name(library.family), msgspec.structs.replace(here, library=library)
 
-    monkeypatch.setattr(fits, "installed", installed)
+    monkeypatch.setattr(gate, "installed", installed)
     return Database.open(home / "results.db", write=True)
 
 
@@ -86,6 +85,6 @@ def test_where_the_library_is_another_one_the_reason_is_named(
     def updated(*_: object) -> None:
         raise PlumblineError("the library was updated")
 
-    monkeypatch.setattr(fits, "installed", updated)
+    monkeypatch.setattr(gate, "installed", updated)
     use = _use(db, SETTING)
     assert not use.command and use.refused.endswith("is not applied: the library was updated")

@@ -12,7 +12,7 @@ from plumbline.daemon import configuration
 from plumbline.daemon.configuration import DaemonConfiguration
 from plumbline_db import campaigns, lock, watching
 from plumbline_db.connection import Database
-from plumbline_db.watch_records import Watch
+from plumbline_db.watching import Watch
 from tests.db import build
 from tests.tuner.cli.command import plumbline
 

@@ -24,16 +24,49 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def learned(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> watching.Learned:
+    """The same campaign after the canaries from which the daemon learns."""
+    folder = tmp_path_factory.mktemp("learned")
+    shutil.copy(finished / "plumbline.db", folder / "plumbline.db")
+    with watching.opened(folder, planted.costs()) as site:
+        watching.learn(site, site.watcher())
+        return watching.Learned(folder, site.clock.now)
+
+
 @pytest.fixture
-def site(
-    finished: Path, tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Site]:
+def built_preload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preload library that is found for every MPI library."""
     library = tmp_path / "built.so"
     library.write_bytes(b"\x7fELF")
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: library)
+
+
+@pytest.fixture
+def fresh_site(
+    finished: Path, tmp_path: Path, open_folder: Path, built_preload: None
+) -> Iterator[Site]:
     shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
     modules = Applying(scope="modules", modules=str(open_folder))
     with watching.opened(tmp_path, planted.costs(), apply=modules) as found:
+        yield found
+
+
+@pytest.fixture
+def site(fresh_site: Site) -> Site:
+    """The site of most files; others have another one under this name."""
+    return fresh_site
+
+
+@pytest.fixture
+def learned_site(
+    learned: watching.Learned, tmp_path: Path, open_folder: Path, built_preload: None
+) -> Iterator[Site]:
+    """A site whose daemon has learned and is started anew."""
+    shutil.copy(learned.folder / "plumbline.db", tmp_path / "plumbline.db")
+    modules = Applying(scope="modules", modules=str(open_folder))
+    with watching.opened(tmp_path, planted.costs(), apply=modules) as found:
+        found.clock.now = learned.now
         yield found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import winners
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from tests.tuner.daemon import configured
 from tests.tuner.daemon.lives import Life
@@ -70,7 +70,7 @@ def test_twenty_moments_on_a_real_open_mpi(
     assert life.kills >= REAL_KILLS
     assert row.state == "kept", row
     with daemon.open() as db:
-        found = winners.get(db, row.search)
+        found = findings.get_winners(db, row.search)
     assert {one.function for one in found} == {"MPI_Allreduce"}
     assert max(one.speedup for one in found) > 1.5
     life.require_quiet(daemon.own)

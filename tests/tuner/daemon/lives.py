@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plumbline_db import connection, runs, watching, winners
+from plumbline_db import connection, findings, runs, watching
 from plumbline_db.records import Winner
-from plumbline_db.watch_records import Retuning
+from plumbline_db.watching import Retuning
 from tests.tuner.daemon.processes import Daemon
 
 LEARNT = 21  # canaries, from which on a change is found
@@ -53,7 +53,7 @@ class Life:
 
     def winners(self, row: Retuning) -> list[tuple[object, ...]]:
         with self.daemon.open() as db:
-            return sorted(_decided(winner) for winner in winners.get(db, row.search))
+            return sorted(_decided(winner) for winner in findings.get_winners(db, row.search))
 
     def require_quiet(self, started: Callable[[], list[int]]) -> None:
         """No process that it has started is left, in the end."""

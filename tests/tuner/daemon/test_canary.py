@@ -7,8 +7,8 @@ import pytest
 
 from plumbline.daemon import canary
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.sizing import CellState
-from plumbline_db import campaigns, cost, integrity, runs, watching, winners
+from plumbline.watch.chart import CellState
+from plumbline_db import campaigns, cost, findings, integrity, runs, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
 from tests.tuner.daemon.watching import Site, slower
@@ -40,7 +40,7 @@ def test_the_first_canary_begins_to_learn(site: Site) -> None:
 
 def test_canaries_start_with_what_is_in_force(site: Site) -> None:
     site.canary()
-    assert winners.get(site.db, site.campaign.id)
+    assert findings.get_winners(site.db, site.campaign.id)
     assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in site.starter.extra
 
 
@@ -59,8 +59,8 @@ def test_a_cell_that_becomes_slower_is_found(site: Site) -> None:
     assert by_name["MPI_Gather", 4096].ratio == pytest.approx(1.0, rel=0.1)
 
 
-def test_a_busy_machine_says_nothing(site: Site) -> None:
-    site.canaries(22)
+def test_a_busy_machine_says_nothing(learned_site: Site) -> None:
+    site = learned_site
     site.starter._case_noise = 0.5
     busy = site.canaries(6)
     assert {one.outcome for one in busy} == {"busy"}
@@ -73,8 +73,8 @@ def test_a_busy_machine_says_nothing(site: Site) -> None:
     assert day.day == "2026-11-24"
 
 
-def test_a_machine_that_stays_another_one_is_learnt_anew(site: Site) -> None:
-    site.canaries(22)
+def test_a_machine_that_stays_another_one_is_learnt_anew(learned_site: Site) -> None:
+    site = learned_site
     site.starter._case_noise = 0.5
     busy = site.canaries(26)
     assert [one for one in busy if "learnt anew" in one.detail]
@@ -114,8 +114,8 @@ def test_a_canary_whose_launches_fail_says_so(site: Site) -> None:
     assert site.canary().outcome == "judged"
 
 
-def test_other_promises_let_sums_begin_anew(site: Site) -> None:
-    site.canaries(22)
+def test_other_promises_let_sums_begin_anew(learned_site: Site) -> None:
+    site = learned_site
     table = CanaryTable(launches=2, learning=20, cells=40, references=12)
     site.configuration = msgspec.structs.replace(site.configuration, canary=table)
     assert site.canary().outcome == "judged"

@@ -7,10 +7,10 @@ import pytest
 
 from plumbline.daemon.canary import parts
 from plumbline.daemon.cells import CanaryCell, CellRoles
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState
 from plumbline_db import runs, watching
 from plumbline_db.records import CANARY, Suite
-from plumbline_db.watch_records import Canary
+from plumbline_db.watching import Canary
 from tests.tuner.daemon.watching import Site
 from tests.tuner.simulated import Interrupted
 

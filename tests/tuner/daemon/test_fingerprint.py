@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from plumbline.daemon import looking
-from plumbline.daemon.in_force import InForce
 from plumbline.daemon.step import DaemonStep
+from plumbline.daemon.watched import InForce
 from plumbline.daemon.watcher import Watcher
 from plumbline.libraries import Knob
 from plumbline.settings.site_rules import ActiveSiteRules
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState
 from plumbline_db import campaigns, watching
 from tests.db import build
 from tests.tuner.daemon.watching import Site
@@ -118,9 +118,9 @@ def test_files_that_were_spoilt_are_told_and_measured(site: Site) -> None:
     site.clock.sleep(hours=1)
     watcher.advance(site.db)
     spoilt = msgspec.structs.replace(site.work().in_force, changed=["ompi-rules.conf"])
-    from plumbline.daemon import in_force
+    from plumbline.daemon import watched
 
-    find, in_force.find = in_force.find, lambda *_: spoilt
+    find, watched.files_in_force = watched.files_in_force, lambda *_: spoilt
     try:
         site.clock.sleep(minutes=11)
         done = watcher.advance(site.db)
@@ -134,4 +134,4 @@ def test_files_that_were_spoilt_are_told_and_measured(site: Site) -> None:
         assert set(learning) == {(True, 4), (False, 0)}
         assert watcher.advance(site.db).step is DaemonStep.CANARY  # at once, and not in an hour
     finally:
-        in_force.find = find
+        watched.files_in_force = find

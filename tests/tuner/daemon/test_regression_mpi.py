@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.applied import apply, places
+from plumbline.applied import apply, targets
 from plumbline.applied.generations import Source, Store
 from plumbline.daemon.configuration import (
     Applying,
@@ -25,10 +25,10 @@ from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.watcher import Watcher
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db import campaigns, watching, winners
+from plumbline_db import campaigns, findings, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign
-from plumbline_db.watch_records import Retuning
+from plumbline_db.watching import Retuning
 from tests.exporters.bundles import tuned
 from tests.tuner import whole
 from tests.tuner.daemon.watching import Clock
@@ -49,8 +49,8 @@ def in_force(db: Database, campaign: Campaign, folder: Path) -> Path:
     """Recursive doubling for all of MPI_Allreduce, as if a search had found it: its rules file."""
     toolchain = find_toolchain(settings=load(None, SETTINGS), beside=folder)
     found = tuned("MPI_Allreduce", "recursive_doubling", 0, UNBOUNDED_BYTES, nprocs=2)
-    winners.put(db, campaign.id, [found])
-    place = places.place("modules", toolchain.family, toolchain.installation, folder / "modules")
+    findings.put_winners(db, campaign.id, [found])
+    place = targets.place("modules", toolchain.family, toolchain.installation, folder / "modules")
     wish = apply.Wish(
         source=Source(campaign, [found]),
         machine=toolchain.machine,
@@ -155,7 +155,7 @@ def test_slow_rules_of_a_site_open_a_search(folder: Path) -> None:
         assert row.state == "offered", (row, told)
         search = campaigns.get(db, row.search)
         assert search.state == "finished" and search.site_rules == SLOW
-        better = winners.get(db, search.id)
+        better = findings.get_winners(db, search.id)
         assert {one.function for one in better} == {"MPI_Allreduce"}
         assert max(one.speedup for one in better) > 1.5
         found(db)

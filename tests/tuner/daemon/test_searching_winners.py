@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
-from plumbline.daemon import searching
+from plumbline.daemon import retuning
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.exporters.bundles import tuned
 
@@ -24,9 +24,7 @@ def choice(found: list[Winner], function: str, size: int) -> object:
 
 
 def test_a_searched_size_takes_what_was_found() -> None:
-    found = searching.merged_winners(
-        [OLD, SCAN], [NEW], {"MPI_Bcast": [4096]}, SIZES, beneath=False
-    )
+    found = retuning.merged_winners([OLD, SCAN], [NEW], {"MPI_Bcast": [4096]}, SIZES, beneath=False)
     assert choice(found, "MPI_Bcast", 1024) == choice([OLD], "MPI_Bcast", 1024)
     assert choice(found, "MPI_Bcast", 4096) == choice([NEW], "MPI_Bcast", 4096)
     assert choice(found, "MPI_Bcast", 16383) == choice([NEW], "MPI_Bcast", 4096)
@@ -37,31 +35,31 @@ def test_a_searched_size_takes_what_was_found() -> None:
 
 def test_where_nothing_was_found_the_old_one_goes_unless_it_was_beneath() -> None:
     searched = {"MPI_Bcast": [4096]}
-    gone = searching.merged_winners([OLD], [], searched, SIZES, beneath=False)
+    gone = retuning.merged_winners([OLD], [], searched, SIZES, beneath=False)
     assert choice(gone, "MPI_Bcast", 4096) is None
     assert choice(gone, "MPI_Bcast", 1024) and choice(gone, "MPI_Bcast", 16384)
-    assert searching.merged_winners([OLD], [], searched, SIZES, beneath=True) == [OLD]
+    assert retuning.merged_winners([OLD], [], searched, SIZES, beneath=True) == [OLD]
 
 
 def test_a_variant_is_no_part_of_rules_beneath() -> None:
     ours = msgspec.structs.replace(OLD, variant="bcast_chain", configuration={})
-    found = searching.merged_winners([ours], [], {"MPI_Bcast": [4096]}, SIZES, beneath=True)
+    found = retuning.merged_winners([ours], [], {"MPI_Bcast": [4096]}, SIZES, beneath=True)
     assert choice(found, "MPI_Bcast", 4096) is None
 
 
 def test_what_holds_for_the_process_stays() -> None:
     whole = msgspec.structs.replace(OLD, function=EVERY_FUNCTION, bytes_from=0)
-    found = searching.merged_winners([whole], [NEW], {"MPI_Bcast": [64]}, SIZES, beneath=False)
+    found = retuning.merged_winners([whole], [NEW], {"MPI_Bcast": [64]}, SIZES, beneath=False)
     assert whole in found
 
 
 def test_the_same_choice_is_seen() -> None:
     searched = {"MPI_Bcast": [4096]}
     again = msgspec.structs.replace(OLD, speedup=9.0)
-    assert searching.are_same([OLD], [again], searched)
-    assert not searching.are_same([OLD], [NEW], searched)
-    assert not searching.are_same([OLD], [], searched)
-    assert searching.are_same([], [], searched)
+    assert retuning.are_same([OLD], [again], searched)
+    assert not retuning.are_same([OLD], [NEW], searched)
+    assert not retuning.are_same([OLD], [], searched)
+    assert retuning.are_same([], [], searched)
 
 
 @given(
@@ -74,7 +72,7 @@ def test_each_size_is_decided_once(searched: set[int], low: int, high: int, bene
     if low > high:
         low = 0
     new = [tuned("MPI_Bcast", "chain", low, high)]
-    found = searching.merged_winners(
+    found = retuning.merged_winners(
         [OLD], new, {"MPI_Bcast": sorted(searched)}, SIZES, beneath=beneath
     )
     for size in SIZES["MPI_Bcast"]:

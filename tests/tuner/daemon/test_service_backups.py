@@ -10,9 +10,9 @@ import pytest
 from plumbline.daemon import notify, status
 from plumbline.daemon.configuration import Backup
 from plumbline.daemon.service import REST, Backups, MadeBackup, Service, all_backups
-from plumbline_db import connection, way_back
+from plumbline_db import backups, connection
+from plumbline_db.backups import DamagedError
 from plumbline_db.connection import Database
-from plumbline_db.way_back import DamagedError
 from tests.db import build
 from tests.db.damage import corrupt
 from tests.tuner.daemon.watching import Clock
@@ -37,7 +37,7 @@ def test_so_many_days_stay(database: Path, tmp_path: Path) -> None:
         assert made.once_a_day(table, clock()).said == []  # once
         clock.sleep(days=1)
     assert names(database, table) == [f"plumbline-2026-11-{day}.db" for day in (26, 27, 28)]
-    newest = way_back.newest_backup(database)
+    newest = backups.newest_backup(database)
     assert newest == tmp_path / "safe" / "plumbline-2026-11-28.db"
     assert connection.check(newest) == []
     assert newest.parent.stat().st_mode & 0o077 == 0

@@ -6,10 +6,9 @@ import msgspec
 
 from plumbline.cli import watch
 from plumbline.daemon import status
-from plumbline.watch.chart import Baseline
-from plumbline.watch.sizing import CellState, largest_scale
+from plumbline.watch.chart import Baseline, CellState, largest_scale
 from plumbline_db import watching
-from plumbline_db.watch_records import Watch
+from plumbline_db.watching import Watch
 from tests.tuner.daemon.watching import Site
 
 

@@ -12,27 +12,18 @@ import pytest
 
 from plumbline.applied import targets
 from plumbline.applied.generations import Store
-from plumbline.daemon import in_force, taking
+from plumbline.daemon import taking, watched
 from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
-from plumbline_db import campaigns, integrity, runs, watching, winners
+from plumbline_db import campaigns, findings, integrity, runs, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK
-from tests.tuner.daemon.watching import Site, slower
+from tests.tuner.daemon.watching import Site, advance, learn, slower
 from tests.tuner.simulated import Interrupted
 
 pytestmark = pytest.mark.slow
 CELL = ("MPI_Allreduce", 65536)
-
-
-def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
-    """Steps, an hour apart."""
-    found = []
-    for _ in range(count):
-        site.clock.sleep(hours=1)
-        found.append(watcher.advance(site.db))
-    return found
 
 
 def until(site: Site, watcher: Watcher, step: DaemonStep, most: int = 12) -> Advance:
@@ -49,12 +40,9 @@ def until_alarmed(site: Site, watcher: Watcher) -> None:
         advance(site, watcher, 1)
 
 
-def learnt(site: Site) -> Watcher:
-    """Nothing is told of 22 canaries."""
-    watcher = site.watcher()
-    for done in advance(site, watcher, 22):
-        assert (done.step, done.error, done.told) == (DaemonStep.CANARY, "", []), done
-    return watcher
+@pytest.fixture
+def site(learned_site: Site) -> Site:
+    return learned_site
 
 
 def regression(site: Site) -> None:
@@ -63,15 +51,13 @@ def regression(site: Site) -> None:
 
 
 def regressed(site: Site, *, auto: bool = True) -> Watcher:
-    """What was learnt before a regression, of which something is applied if it is `auto`."""
+    """Return the daemon after a regression; it applies what it finds only if `auto` is set."""
     site.changed(apply={"auto": auto})
-    watcher = learnt(site)
     regression(site)
-    return watcher
+    return site.watcher()
 
 
 def test_a_day_without_changes(site: Site) -> None:
-    learnt(site)
     assert watching.every(site.db) == []
     row = watching.campaign(site.db, site.campaign.id)
     assert row.canaries == 22 and not row.stale and row.due > site.work().now()
@@ -80,12 +66,12 @@ def test_a_day_without_changes(site: Site) -> None:
     assert used == pytest.approx(22 * 2 * 0.5)
 
 
-def test_it_waits_between_canaries(site: Site) -> None:
-    watcher = site.watcher()
-    assert watcher.advance(site.db).step is DaemonStep.CANARY
-    done = watcher.advance(site.db)
+def test_it_waits_between_canaries(fresh_site: Site) -> None:
+    watcher = fresh_site.watcher()
+    assert watcher.advance(fresh_site.db).step is DaemonStep.CANARY
+    done = watcher.advance(fresh_site.db)
     assert (done.step, done.because) == (DaemonStep.WAIT, "")
-    assert done.due == site.clock.now + timedelta(hours=1)
+    assert done.due == fresh_site.clock.now + timedelta(hours=1)
 
 
 def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
@@ -103,7 +89,9 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert "generation 1 was applied" in searched.told[0].what
     search = campaigns.get(site.db, row.search)
     assert search.state == "finished" and search.id != site.campaign.id
-    there = in_force.find(site.db, site.campaign, site.work().here, site.configuration.apply)
+    there = watched.files_in_force(
+        site.db, site.campaign, site.work().here, site.configuration.apply
+    )
     assert there.generation == 1 and not there.changed
     done = until(site, watcher, DaemonStep.CONFIRM)
     ((_, row),) = watching.retunings(site.db)
@@ -112,7 +100,7 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert {one.state for _, one in watching.every(site.db)} == {"removed"}
     # Other winners are in force as they were.
     source = there.source(site.campaign)
-    functions = {winner.function for winner in winners.get(site.db, site.campaign.id)}
+    functions = {winner.function for winner in findings.get_winners(site.db, site.campaign.id)}
     assert functions <= {winner.function for winner in source.winners}
     # All goes on, and the cell is learnt anew.
     assert until(site, watcher, DaemonStep.CANARY).told == []
@@ -142,8 +130,8 @@ def test_without_auto_apply_it_is_offered(site: Site) -> None:
     assert done.told[0].command.endswith(f" --campaign {row.search}")
     assert site.work().in_force.generation == 0
     # Whoever applies it loses none of the other winners.
-    together = {one.function for one in winners.get(site.db, row.search)}
-    assert {one.function for one in winners.get(site.db, site.campaign.id)} <= together
+    together = {one.function for one in findings.get_winners(site.db, row.search)}
+    assert {one.function for one in findings.get_winners(site.db, site.campaign.id)} <= together
     # The daemon that is told no campaign still watches the first one.
     assert until(site, watcher, DaemonStep.CANARY).campaign == site.campaign.id
 
@@ -213,7 +201,8 @@ def spoilt(site: Site) -> Watcher:
     """A generation of the campaign's winners as somebody has applied it; when all is learnt, its
     rules file says another algorithm than it was written with."""
     taking.put_in_force(site.work(), site.campaign)
-    watcher = learnt(site)
+    watcher = site.watcher()
+    learn(site, watcher)
     rules = Path(site.work().in_force.folder) / "ompi-rules.conf"
     text = re.sub(r"^(\d+) 6 (\d+) (\d+)$", r"\1 1 0 0", rules.read_text(), flags=re.MULTILINE)
     assert text != rules.read_text()
@@ -221,43 +210,43 @@ def spoilt(site: Site) -> Watcher:
     return watcher
 
 
-def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
-    site.changed(apply={"auto": True})
-    watcher = spoilt(site)
-    (told_of,) = advance(site, watcher, 1)
+def test_files_that_were_spoilt_are_written_again(fresh_site: Site) -> None:
+    fresh_site.changed(apply={"auto": True})
+    watcher = spoilt(fresh_site)
+    (told_of,) = advance(fresh_site, watcher, 1)
     assert "ompi-rules.conf changed since" in told_of.told[0].table
-    done = until(site, watcher, DaemonStep.CONFIRM, 20)
-    ((_, row),) = watching.retunings(site.db)
+    done = until(fresh_site, watcher, DaemonStep.CONFIRM, 20)
+    ((_, row),) = watching.retunings(fresh_site.db)
     assert (row.state, row.search, row.previous, row.generation) == ("kept", None, 1, 2), row
     assert "changed since they were written: ompi-rules.conf" in row.because
     assert "applied and confirmed" in done.told[0].what
-    assert {one.state for _, one in watching.every(site.db)} == {"removed"}
-    assert site.work().in_force.changed == []
+    assert {one.state for _, one in watching.every(fresh_site.db)} == {"removed"}
+    assert fresh_site.work().in_force.changed == []
 
 
-def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
-    site.changed(apply={"auto": True})
-    watcher = spoilt(site)
-    regression(site)
-    until(site, watcher, DaemonStep.CONFIRM, 20)
-    first = watching.retunings(site.db)[0][1]
+def test_where_files_are_not_the_reason_it_is_searched(fresh_site: Site) -> None:
+    fresh_site.changed(apply={"auto": True})
+    watcher = spoilt(fresh_site)
+    regression(fresh_site)
+    until(fresh_site, watcher, DaemonStep.CONFIRM, 20)
+    first = watching.retunings(fresh_site.db)[0][1]
     assert first.state == "failed" and "still" in first.detail
-    until(site, watcher, DaemonStep.CONFIRM, 20)
-    second = watching.retunings(site.db)[1][1]
+    until(fresh_site, watcher, DaemonStep.CONFIRM, 20)
+    second = watching.retunings(fresh_site.db)[1][1]
     assert second.state == "kept" and second.search is not None
     assert (second.previous, second.generation) == (2, 3)
 
 
-def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
-    watcher = spoilt(site)
-    done = until(site, watcher, DaemonStep.SEARCH, 20)
-    ((_, row),) = watching.retunings(site.db)
+def test_spoilt_files_are_offered_without_auto_apply(fresh_site: Site) -> None:
+    watcher = spoilt(fresh_site)
+    done = until(fresh_site, watcher, DaemonStep.SEARCH, 20)
+    ((_, row),) = watching.retunings(fresh_site.db)
     assert row.state == "offered"
-    assert done.told[0].command.endswith(f" --campaign {site.campaign.id}")
+    assert done.told[0].command.endswith(f" --campaign {fresh_site.campaign.id}")
 
 
 def test_where_nothing_is_better_it_ends(site: Site) -> None:
-    watcher = learnt(site)
+    watcher = site.watcher()
     slower(site, {CELL: 1.5})  # whatever computes it
     until(site, watcher, DaemonStep.SEARCH)
     ((_, row),) = watching.retunings(site.db)
@@ -268,7 +257,7 @@ def test_where_nothing_is_better_it_ends(site: Site) -> None:
 
 
 def test_a_change_that_was_none_is_refuted(site: Site) -> None:
-    watcher = learnt(site)
+    watcher = site.watcher()
     slower(site, {CELL: 1.5})
     until_alarmed(site, watcher)
     slower(site, {CELL: 1.0})
@@ -281,7 +270,7 @@ def test_a_change_that_was_none_is_refuted(site: Site) -> None:
 
 def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site: Site) -> None:
     """They have raised no alarm yet; other functions are none of it."""
-    watcher = learnt(site)
+    watcher = site.watcher()
     cells = watching.cells(site.db, site.campaign.id)
     other = next(
         (one.function, one.bytes)
@@ -339,33 +328,33 @@ def test_interrupted_anywhere_it_goes_on(site: Site) -> None:
     assert integrity.problems(site.db) == []
 
 
-def test_users_go_before_it(site: Site) -> None:
-    site.changed(neighbour={"node_seconds_a_day": 5.0})
-    watcher = site.watcher()
-    done = advance(site, watcher, 6)
+def test_users_go_before_it(fresh_site: Site) -> None:
+    fresh_site.changed(neighbour={"node_seconds_a_day": 5.0})
+    watcher = fresh_site.watcher()
+    done = advance(fresh_site, watcher, 6)
     assert [one.step for one in done] == [DaemonStep.CANARY] * 5 + [DaemonStep.WAIT]
     assert done[-1].because == "5 node-seconds were used today, of 5"
-    site.clock.sleep(hours=8)
-    (after,) = advance(site, watcher, 1)
+    fresh_site.clock.sleep(hours=8)
+    (after,) = advance(fresh_site, watcher, 1)
     assert after.step is DaemonStep.CANARY and "9 canaries were missed" in after.said[0]
-    assert sum(day.missed for day in watching.days(site.db)) == 9
+    assert sum(day.missed for day in watching.days(fresh_site.db)) == 9
 
 
-def test_an_error_is_told_and_tried_again_later(site: Site) -> None:
-    watcher = site.watcher()
+def test_an_error_is_told_and_tried_again_later(fresh_site: Site) -> None:
+    watcher = fresh_site.watcher()
     find = watcher._find
 
     def missing(*args: object) -> object:
         raise PlumblineError("the library is gone")
 
     watcher._find = missing
-    done = watcher.advance(site.db)
+    done = watcher.advance(fresh_site.db)
     assert "the library is gone" in done.error and done.because
-    assert watcher.advance(site.db).error == ""  # it rests
+    assert watcher.advance(fresh_site.db).error == ""  # it rests
     watcher._find = find
-    site.clock.sleep(minutes=2)
-    assert watcher.advance(site.db).step is DaemonStep.CANARY
-    assert sum(day.errors for day in watching.days(site.db)) == 1
+    fresh_site.clock.sleep(minutes=2)
+    assert watcher.advance(fresh_site.db).step is DaemonStep.CANARY
+    assert sum(day.errors for day in watching.days(fresh_site.db)) == 1
 
 
 @pytest.mark.parametrize("mended", [True, False], ids=["that passes", "that stays"])
@@ -395,16 +384,16 @@ def test_an_error_in_a_search_is_tried_again(site: Site, mended: bool) -> None:
     assert (row.state, len(errors)) == (("offered", 3) if mended else ("failed", 7)), row.detail
 
 
-def test_a_clock_that_jumps_removes_nothing(site: Site) -> None:
+def test_a_clock_that_jumps_removes_nothing(fresh_site: Site) -> None:
     """It is put right within a day; what is old after a day is."""
-    watcher = site.watcher()
-    advance(site, watcher, 3)
-    site.clock.sleep(days=3650)
-    (jumped,) = advance(site, watcher, 1)
+    watcher = fresh_site.watcher()
+    advance(fresh_site, watcher, 3)
+    fresh_site.clock.sleep(days=3650)
+    (jumped,) = advance(fresh_site, watcher, 1)
     assert "nothing is removed by age for a day" in jumped.said[0]
-    site.clock.sleep(days=-3650)
-    advance(site, watcher, 2)
-    assert len(watching.canaries(site.db)) >= 5
-    site.clock.sleep(days=500)
-    said = [line for done in advance(site, watcher, 30) for line in done.said]
+    fresh_site.clock.sleep(days=-3650)
+    advance(fresh_site, watcher, 2)
+    assert len(watching.canaries(fresh_site.db)) >= 5
+    fresh_site.clock.sleep(days=500)
+    said = [line for done in advance(fresh_site, watcher, 30) for line in done.said]
     assert any(line.startswith("removed by age") for line in said)

@@ -12,7 +12,7 @@ from plumbline.daemon.configuration import DaemonConfiguration, MeasuringHours, 
 from plumbline.daemon.watcher import WatchConditions
 from plumbline.settings import campaign_file
 from plumbline.system.toml import Document
-from plumbline_db.watch_records import WatchDay
+from plumbline_db.watching import WatchDay
 
 QUIET = WatchConditions(closed="", load=0.1, today_seconds=0.0, week_seconds=0.0)
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)

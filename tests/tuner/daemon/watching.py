@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from plumbline.daemon import canary, in_force, looking
+from plumbline.daemon import canary, looking, watched
 from plumbline.daemon.configuration import Applying, CanaryTable, DaemonConfiguration, Neighbour
+from plumbline.daemon.step import DaemonStep
+from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Work
@@ -23,7 +26,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
-from plumbline_db.watch_records import Canary
+from plumbline_db.watching import Canary
 from tests.tuner import planted, whole
 from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 
@@ -80,7 +83,7 @@ class Site:
 
     def work(self) -> Work:
         here = Here(toolchain(), self.starter)
-        there = in_force.find(self.db, self.campaign, here, self.configuration.apply)
+        there = watched.files_in_force(self.db, self.campaign, here, self.configuration.apply)
         return Work(
             self.db,
             self.campaign,
@@ -122,6 +125,28 @@ def run_campaign(folder: Path) -> None:
     starter = SimulatedStarter(planted.costs())
     with Database.open(folder / "plumbline.db", write=True) as db:
         whole.campaign(db, starter, SETTINGS, folder / "exports")
+
+
+class Learned(NamedTuple):
+    """A folder with a database whose cells are learned, and the time of its last canary."""
+
+    folder: Path
+    now: datetime
+
+
+def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
+    """Take steps, an hour apart."""
+    found = []
+    for _ in range(count):
+        site.clock.sleep(hours=1)
+        found.append(watcher.advance(site.db))
+    return found
+
+
+def learn(site: Site, watcher: Watcher) -> None:
+    """Take 22 canaries, and fail if the daemon tells anybody of one."""
+    for done in advance(site, watcher, 22):
+        assert (done.step, done.error, done.told) == (DaemonStep.CANARY, "", []), done
 
 
 @contextmanager

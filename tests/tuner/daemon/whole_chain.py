@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import watching, winners
+from plumbline_db import findings, watching
 from plumbline_db.connection import Database
-from plumbline_db.watch_records import Retuning
+from plumbline_db.watching import Retuning
 from tests.exporters.prometheus import Prometheus, free_port, scraping
 from tests.tuner.daemon import configured
 from tests.tuner.daemon.processes import Daemon, spinning
@@ -110,6 +110,6 @@ def test_a_regression_comes_and_goes(folder: Path) -> None:
     assert functions == {"MPI_Allreduce"}
     assert (row.state, row.generation) == ("kept", 1), row
     with daemon.open() as db:
-        better = winners.get(db, row.search)
+        better = findings.get_winners(db, row.search)
         assert {one.function for one in better} == {"MPI_Allreduce"}
         assert watching.campaign(db, row.campaign).generation == 1

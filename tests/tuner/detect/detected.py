@@ -10,11 +10,10 @@ import msgspec
 from plumbline.detect import findings
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import Call, HandMade, Site, SizeSaving
-from plumbline.detect.known_costs import saving
 from plumbline.detect.recording import Recording
-from plumbline_db import detections
+from plumbline.detect.savings import saving
 from plumbline_db.connection import Database
-from plumbline_db.detections import Detection
+from plumbline_db.findings import Detection, put_detection
 from tests.bench.detection import broadcasts, negatives, spmd
 
 MARKUP = '"><script>alert(1)</script>&{{ 7 * 7 }}'
@@ -47,6 +46,6 @@ def detection() -> Detection:
 
 def store(db: Database) -> None:
     """`first`, and `old`, which no version of today has written."""
-    detections.put(db, detection())
+    put_detection(db, detection())
     old = '[{"is": "of another version"}]'
-    detections.put(db, msgspec.structs.replace(detection(), id="old", findings=old))
+    put_detection(db, msgspec.structs.replace(detection(), id="old", findings=old))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from plumbline.detect import record_file
+from plumbline.detect import recording
 from plumbline.detect.kinds import EventKind
-from plumbline.detect.record_file import SLOT
+from plumbline.detect.recording import SLOT
 
 NAMES = ("MPI_Send", "MPI_Recv", "MPI_Allreduce")
 PIECE = 16
@@ -48,8 +48,8 @@ def rank_file(
 ) -> bytes:
     """`offsets`: when, rank 0's clock less this one, round trip; at the beginning, at the end."""
     names = b"".join(name.encode().ljust(32, b"\0") for name in NAMES)
-    size = record_file._HEADER.size + len(names)
-    header = record_file._Header(
+    size = recording._HEADER.size + len(names)
+    header = recording._Header(
         magic=b"PLRECRD2", byte_order=1, header_bytes=size, slot_bytes=SLOT.itemsize,
         first_slot=size, rank=rank, nprocs=nprocs,
         job=more.get("job", 7), limit=more.get("limit", 1000),
@@ -61,7 +61,7 @@ def rank_file(
         library=b"Open MPI v4.1.4",
         cpus=sum(1 << cpu for cpu in more.get("cpus", ())).to_bytes(128, "little"),
     )  # fmt: skip
-    packed = record_file._HEADER.pack(*header)
+    packed = recording._HEADER.pack(*header)
     return packed + names + b"".join(slot.tobytes() for slot in slots)
 
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.detect.columns import Indices
-from plumbline.detect.instances import ClassSearch, Instance, Shared, classes_of, in_classes
-from plumbline.detect.traffic import Traffic, traffic
+from plumbline.detect.core import Indices
+from plumbline.detect.traffic import (
+    ClassSearch,
+    Instance,
+    Shared,
+    Traffic,
+    classes_of,
+    in_classes,
+    traffic,
+)
 from tests.tuner.detect.program import RankProgram
 
 ROWS = ((0, 1, 2), (3, 4, 5))

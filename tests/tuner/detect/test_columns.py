@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.detect import core
-from plumbline.detect.columns import Rows, by_owner, classes, distinct, numbered, ranges, rows
+from plumbline.detect.core import Rows, by_owner, classes, distinct, numbered, ranges, rows
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 

@@ -15,8 +15,8 @@ from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
 from plumbline.detect.recording import Recording
 from plumbline.detect.words import patch_sketch
-from plumbline_db import detections
 from plumbline_db.connection import Database
+from plumbline_db.findings import detections
 from tests.bench.detection import broadcasts, exchanges, negatives, rooted, spmd
 from tests.tuner.detect.program import RankProgram
 
@@ -189,6 +189,6 @@ def test_what_was_found_is_kept_once_a_recording(recorded: Path) -> None:
         told = CliRunner().invoke(plumbline, [*_kept(recorded), "detect", str(recorded)])
         assert told.exit_code == 0, told.output
     with Database.open(recorded / "found.db") as db:
-        (detection,) = detections.every(db)
+        (detection,) = detections(db)
     assert (detection.nprocs, detection.replayed) == (6, False)
     assert {each.function for each in findings.findings(detection)} == {"MPI_Bcast", "MPI_Gather"}

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from plumbline.detect import known_costs
+from plumbline.detect import savings
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import Call, HandMade, SavedInRun, SizeSaving
 from plumbline.detect.recording import Recording
-from plumbline_db import runs, verdicts
+from plumbline_db import findings, runs
 from plumbline_db.connection import Database
 from tests.bench.detection import broadcasts, spmd
 from tests.db import build
@@ -45,12 +45,12 @@ def db() -> Iterator[Database]:
                 build.Timed("MPI_Bcast", bytes=8000, median_ns=40 * MICRO),
             ]
             runs.put(db, launch, build.records(launch, cases))
-        verdicts.put(db, build.CAMPAIGN.id, "before", [build.verdict("before")])
+        findings.put_verdicts(db, build.CAMPAIGN.id, "before", [build.verdict("before")])
         yield db
 
 
 def predicted(db: Database, recording: Recording) -> HandMade:
-    (finding,) = known_costs.predicted(db, recording, analysis(recording))
+    (finding,) = savings.predicted(db, recording, analysis(recording))
     return finding
 
 
@@ -76,7 +76,7 @@ def test_nothing_saves_more_than_was_replayed(recording: Recording, in_run: bool
     call = Call(1e-6, 0.5e-6, 2e-6)
     saved = SavedInRun(0.0, (0.5e-6,) * 4 + (900e-6,) * 4)
     size = SizeSaving(4000, 5, call, Call(0.2e-6, -3e-6, 9e-6), in_run=saved if in_run else None)
-    found = known_costs.saving(finding, "replay", "", [size])
+    found = savings.saving(finding, "replay", "", [size])
     assert found is not None and found.replayed_seconds == pytest.approx(5e-6)
     assert finding.work_seconds < found.replayed_seconds
     assert found.default.seconds <= found.default.high_seconds <= found.replayed_seconds * 1.0001
@@ -87,7 +87,7 @@ def test_beyond_the_last_size_nothing_far_is_told(db: Database, recording: Recor
     (finding,) = analysis(recording)
     near = msgspec.structs.replace(finding, instance_bytes=(16_000,) * 5)
     far = msgspec.structs.replace(finding, instance_bytes=(16_001, 16_001, 8000, 8000, 8000))
-    first, second = known_costs.predicted(db, recording, [near, far])
+    first, second = savings.predicted(db, recording, [near, far])
     assert first.saving is not None and first.saving.share == 1.0
     assert second.saving is not None and second.saving.share == pytest.approx(0.6)
 
@@ -104,7 +104,7 @@ def test_what_was_measured_elsewhere_says_nothing(
     finding = analysis(recording)[0]
     if other == "nprocs":
         finding = msgspec.structs.replace(finding, group_size=3)
-    (told,) = known_costs.predicted(db, recording, [finding])
+    (told,) = savings.predicted(db, recording, [finding])
     assert told.saving is None
 
 
@@ -114,8 +114,8 @@ def test_a_winner_for_a_replay(recording: Recording) -> None:
     finding = msgspec.structs.replace(finding, function="MPI_Allreduce", patterns=(pattern,))
     with Database.in_memory() as db:
         build.done(db)
-        found = known_costs.chosen(db, recording, [finding], lambda knob: True)
+        found = savings.chosen(db, recording, [finding], lambda knob: True)
         assert list(found) == [("MPI_Allreduce", 4, 16384)]
         (tuned,) = found.values()
         assert tuned.configuration.as_dict() == {"coll_tuned_allreduce_algorithm": "basic_linear"}
-        assert known_costs.chosen(db, recording, [finding], lambda knob: False) == {}
+        assert savings.chosen(db, recording, [finding], lambda knob: False) == {}

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from plumbline.detect.findings import HandMade
 from plumbline.pages import routes
-from plumbline_db import detections, integrity
+from plumbline_db import findings, integrity
 from plumbline_db.connection import Database
 from plumbline_exporters import web
 from tests.tuner.detect import detected
@@ -67,9 +67,11 @@ def test_what_is_not_there(client: TestClient) -> None:
 
 def test_a_recording_is_kept_once_and_is_looked_at(path: Path) -> None:
     with Database.open(path, write=True) as db:
-        first = detections.get(db, "first")
+        first = findings.get_detection(db, "first")
         assert first is not None
-        detections.put(db, msgspec.structs.replace(first, looked="2030-01-01", replayed=False))
-        assert [each.id for each in detections.every(db)] == ["first", "old"]
-        assert detections.get(db, "first") != first
+        findings.put_detection(
+            db, msgspec.structs.replace(first, looked="2030-01-01", replayed=False)
+        )
+        assert [each.id for each in findings.detections(db)] == ["first", "old"]
+        assert findings.get_detection(db, "first") != first
         assert integrity.problems(db) == []

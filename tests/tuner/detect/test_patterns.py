@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.detect.columns import rows
+from plumbline.detect.core import rows
 from plumbline.detect.detecting import detect
 from plumbline.detect.findings import work_seconds
 from plumbline.detect.kinds import Flag

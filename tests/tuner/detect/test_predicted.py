@@ -19,7 +19,7 @@ from plumbline.detect.findings import (
     SizeSaving,
     ordered,
 )
-from plumbline.detect.known_costs import saving, volume
+from plumbline.detect.savings import saving, volume
 from tests.bench.detection import broadcasts, rooted, spmd
 
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from plumbline.detect import read as read_module
-from plumbline.detect import record_file
 from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.read import read
 from plumbline.detect.record import summary
-from plumbline.detect.recording import Recording
+from plumbline.detect.recording import SLOT, Recording
 from plumbline_db.errors import PlumblineError
 from tests.bench.detection import speed
 from tests.tuner.detect.rank_files import alone, event, members, pieces, rank_file
@@ -167,8 +166,8 @@ def test_numbers_are_those_of_the_header() -> None:
     assert names == [element.name for element in kinds.Element]
     for flag in kinds.Flag:
         assert f"PL_{flag.name} = {flag.value}" in text
-    assert record_file.SLOT.itemsize == 192
-    assert np.dtype(record_file.SLOT).names is not None
+    assert SLOT.itemsize == 192
+    assert np.dtype(SLOT).names is not None
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from plumbline.core.configuration import Configuration
-from plumbline.detect import replay
+from plumbline.detect import savings
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
-from plumbline.detect.known_costs import Tuned, Winners
 from plumbline.detect.recording import Recording
+from plumbline.detect.savings import Tuned, Winners
 from plumbline.measure import side_by_side
 from plumbline.settings import campaign_file, starting
 from plumbline.settings.toolchain import find_toolchain
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.mpi
 
 def replayed(
     recording: Recording, found: list[HandMade], launches: int, winners: Winners | None = None
-) -> replay.Replayed:
+) -> savings.Replayed:
     settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": recording.bind})
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with side_by_side.unkept_store(toolchain, starter, "detect") as store:
-        return replay.replayed(store, found, winners or {}, toolchain.space, launches=launches)
+        return savings.replayed(store, found, winners or {}, toolchain.space, launches=launches)
 
 
 def several(me: spmd.Rank) -> spmd.Waits:

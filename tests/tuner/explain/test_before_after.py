@@ -7,10 +7,9 @@ import re
 import msgspec
 import pytest
 
-from plumbline.explain import guideline_picture, picture
+from plumbline.explain import picture
 from plumbline.explain.explain import Explanation, Point
-from plumbline.explain.guideline_picture import GuidelinePanel, SidePoint
-from plumbline.explain.picture import Tables
+from plumbline.explain.picture import GuidelinePanel, SidePoint, Tables
 from plumbline.system import chart
 from plumbline.system.chart import DARK, LIGHT, Palette
 from plumbline_db.records import Verdict
@@ -127,7 +126,7 @@ def test_both_sides_of_a_guideline_stand_beside_each_other() -> None:
         GuidelinePanel("before", points, {4: "**"}),
         GuidelinePanel("with the winners", points, {}),
     ]
-    svg = chart.render(guideline_picture.specification({"GL3": panels}, ["a library"]))
+    svg = chart.render(picture.guideline_specification({"GL3": panels}, ["a library"]))
     for text in ("before", "with the winners", "GL3", "Gather", "as"):
         assert f">{text}</text>" in svg or f">{text}</tspan>" in svg, text
     assert svg.count(">**<") == 1

@@ -15,14 +15,13 @@ import pytest
 from plumbline import libraries
 from plumbline.campaign.proof import Failed, Outcomes, environment_of, prove
 from plumbline.core.plan import Plan
-from plumbline.libraries import Installation, into_ranks
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import DeliberateError, Installation, into_ranks
 from plumbline.libraries.intelmpi import LOUD, corrupted
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.probe_records import Check
 from plumbline_db.records import Failure, Winner
-from plumbline_exporters.family.intelmpi.env import knob
+from plumbline_exporters.family.intelmpi import knob
 from plumbline_exporters.registry import write as write_files
 from tests import busy
 from tests.exporters.bundles import bundle

@@ -11,10 +11,9 @@ from plumbline.libraries import space_file
 from plumbline.libraries.space import Space
 from plumbline.libraries.space_file import load
 from plumbline.system import version
-from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.families import Context, linted
-from plumbline_exporters.finding import LintTarget
-from plumbline_exporters.lint import names
+from plumbline_exporters.finding import Assignment, LintTarget
+from plumbline_exporters.lint import parameters
 
 FOLDER = Path(__file__).parents[3] / "search-spaces"
 KNOWN = space_file.known_parameters(FOLDER)
@@ -47,7 +46,7 @@ def test_nothing_to_say_of_what_is_searched(space: Space) -> None:
     assert len(given) > 20
     known = target(space)
     for name, value in given:
-        assert list(names.check([Assignment(1, name, value)], known)) == [], name
+        assert list(parameters.check([Assignment(1, name, value)], known)) == [], name
 
 
 def test_every_family_of_the_linter_has_a_space() -> None:

@@ -13,7 +13,7 @@ from plumbline.libraries.mvapich2 import CVARS, FUNCTIONS, REFUSES, TWO_LEVEL_CA
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
-from plumbline_exporters.family.mvapich2.env import IN_RANGES, SWITCHES
+from plumbline_exporters.family.mvapich2 import IN_RANGES, SWITCHES
 from tests.exporters.bundles import everywhere
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write

@@ -15,7 +15,7 @@ from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, parameter_prefix
 from tests.exporters import rules_reader
 from tests.exporters.bundles import bundle, library, tuned
 from tests.tuner.families.conformance import Conformance
@@ -50,7 +50,9 @@ class TestOpenMpi(Conformance):
         if environment["OMPI_MCA_coll_tuned_use_dynamic_rules"] != "1":
             return False
         collective = COLLECTIVES[winner.function]
-        algorithm = collective.id_of(winner.configuration[prefix(winner.function)], library())
+        algorithm = collective.id_of(
+            winner.configuration[parameter_prefix(winner.function)], library()
+        )
         blocks = rules_reader.read(Path(environment[RULES]).read_text()).collectives
         return any(rule[1] == algorithm for rule in blocks[collective.rule_id][winner.nprocs])
 
@@ -249,7 +251,7 @@ def reporting(
     of_version = library(version)
     numbers = tuple(int(number) for number in version.split("."))
     names = {
-        prefix(function): {"ignore": 0}
+        parameter_prefix(function): {"ignore": 0}
         | {name: number for number, name in enumerate(collective.names_in(numbers), start=1)}
         for function, collective in COLLECTIVES.items()
     }
@@ -275,7 +277,7 @@ def test_the_algorithms_of_rules_are_compared(
 
 
 def test_algorithms_that_differ_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = {prefix("MPI_Reduce"): {"knomial": 9, "quick": 8}}
+    changed = {parameter_prefix("MPI_Reduce"): {"knomial": 9, "quick": 8}}
     _, difference = reporting(monkeypatch, "6.0.0", changed)
     assert difference == (
         "MPI_Reduce: known and reported algorithms differ in 8 knomial, 8 quick, 9 knomial: rules "

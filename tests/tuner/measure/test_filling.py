@@ -96,6 +96,8 @@ def test_a_case_need_be_no_surer_than_launches_are_alike(spread: float, precisio
     asked = msgspec.structs.replace(SMALL, precision=0.01)
     assert filling.filled("search", asked).precision == precision
     assert filling.filled("search", SMALL).precision == 0  # it takes all blocks
+    assert filling.no_surer(asked).precision == precision
+    assert filling.no_surer(SMALL) == SMALL
 
 
 def test_cases_that_ended_early_do_not_make_calls_shorter() -> None:

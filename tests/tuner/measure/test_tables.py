@@ -43,6 +43,12 @@ def test_every_left_side_and_the_right_sides_of_patterns() -> None:
     ]
 
 
+def test_cases_warm_up_shortly_unless_the_library_learns() -> None:
+    plan = tables.plan(settings(), [PlanCase("MPI_Gather", 64)])
+    text = msgspec.structs.replace(plan, name="before-000").text()
+    assert " warmup=4 " in text and f" settle={plan.settle}" in text and plan.settle > 16
+
+
 def test_messages_in_pieces_and_on_fewer_ranks() -> None:
     """Pieces of at least `least_bytes`; on half of the ranks, blocks as long as on all of them."""
     every = load_guidelines()

@@ -11,19 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.model import schedules
-from plumbline.model.bounds import best_tree, bound
-from plumbline.model.costs import (
+from plumbline.model.names import find
+from plumbline.model.schedules import (
     MessageGroup,
     Network,
     Piece,
+    Shape,
+    aggregated,
+    best_tree,
+    bound,
     cost,
     formula,
+    groups,
+    halves,
     hockney,
     loggp,
     middle_deviation,
 )
-from plumbline.model.names import find
-from plumbline.model.schedules import Shape, aggregated, groups, halves
 
 LATENCY_ALONE = Network((Piece(math.inf, 1.7e-6, 0.0),))
 UNIT = Network((Piece(math.inf, 1.0, 0.0),))

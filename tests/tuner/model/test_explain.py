@@ -7,7 +7,7 @@ import pytest
 
 from plumbline.explain.explain import Explained, Explanation, explain
 from plumbline.results import report
-from plumbline_db import campaigns, hockney, searches
+from plumbline_db import campaigns, findings, hockney
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
 from plumbline_db.records import Campaign, Search, Trial
@@ -38,9 +38,9 @@ TRIALS = [
 def found(db: Database) -> Campaign:
     campaign = build.finished(db)
     first = Search(1, "MPI_Allreduce", 4, 4, 16384, ["GL12@16384"], "winner", "", TRIALS, ["s"])
-    searches.put(db, campaign.id, first)
+    findings.put_search(db, campaign.id, first)
     again = msgspec.structs.replace(first, round=2, trials=[trial("ring", 0.1)])
-    searches.put(db, campaign.id, again)
+    findings.put_search(db, campaign.id, again)
     return campaign
 
 
@@ -137,7 +137,7 @@ def test_what_the_probe_does_not_know_has_no_model(db: Database, found: Campaign
     hockney.put(db, found.id, LINES)
     tried = Trial("allreduce_segmented_ring", {}, "measured", 1.0, None, None, 12, "")
     search = Search(0, "MPI_Allreduce", 4, 4, 16384, [], "nothing better", "", [tried], [])
-    searches.put(db, found.id, search)
+    findings.put_search(db, found.id, search)
     read = report.read(db, found.id)
     (unknown,) = cell_of(explain(db, read, SPACE, {})).candidates
     assert unknown.formula is None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.explain import traffic
+from plumbline.explain import basis
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.model.names import followed
 from tests.tuner.simulated import SPACE
@@ -32,7 +32,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def counted(calls: Path, function: str, knobs: dict[str, str], folder: Path) -> traffic.Matrix:
+def counted(calls: Path, function: str, knobs: dict[str, str], folder: Path) -> basis.Matrix:
     """A call: messages and bytes by sender and receiver, out of a file a rank."""
     files = folder / "rank"
     values = {"coll_tuned_use_dynamic_rules": "1", "pml_monitoring_filename": str(files)}
@@ -47,7 +47,7 @@ def counted(calls: Path, function: str, knobs: dict[str, str], folder: Path) -> 
         env=os.environ | AS_ROOT,
     )
     text = "".join((folder / f"rank.{rank}.prof").read_text() for rank in range(NPROCS))
-    found = traffic.parse(OpenMpi(), text)
+    found = basis.parse(OpenMpi(), text)
     assert found is not None
     return {pair: (count // TIMES, size // TIMES) for pair, (count, size) in found.items()}
 

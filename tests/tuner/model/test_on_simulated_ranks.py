@@ -13,8 +13,8 @@ import pytest
 from plumbline.core.configuration import variant_name
 from plumbline.core.plan import Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
-from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
+from plumbline.model.schedules import Network, Piece, deviation, hockney, loggp
 from plumbline.search.race.effort import Effort
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load

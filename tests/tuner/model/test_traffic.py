@@ -8,7 +8,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.core.cell import Target
-from plumbline.explain import traffic
+from plumbline.explain import basis
 from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure.launches import LaunchStore
@@ -39,24 +39,24 @@ LOST = MIXED.replace("I\t0\t2", "I\t0I\t2")
 
 
 def test_messages_of_collectives_are_read() -> None:
-    assert traffic.parse(OpenMpi(), MIXED) == SENT
-    assert traffic.parse(OpenMpi(), LOST) == {(0, 1): (16, 1600)}
-    assert traffic.parse(OpenMpi(), MIXED + MIXED) is None  # a pair that was there already
-    assert traffic.parse(OpenMpi(), "") is None
+    assert basis.parse(OpenMpi(), MIXED) == SENT
+    assert basis.parse(OpenMpi(), LOST) == {(0, 1): (16, 1600)}
+    assert basis.parse(OpenMpi(), MIXED + MIXED) is None  # a pair that was there already
+    assert basis.parse(OpenMpi(), "") is None
 
 
 def test_what_two_launches_say_alike_is_taken() -> None:
-    assert traffic.agreed(OpenMpi(), [MIXED]) is None
-    assert traffic.agreed(OpenMpi(), [MIXED, LOST]) is None
-    assert traffic.agreed(OpenMpi(), ["", MIXED, LOST, MIXED, LOST]) == SENT
+    assert basis.agreed(OpenMpi(), [MIXED]) is None
+    assert basis.agreed(OpenMpi(), [MIXED, LOST]) is None
+    assert basis.agreed(OpenMpi(), ["", MIXED, LOST, MIXED, LOST]) == SENT
 
 
 def test_what_a_call_sends_makes_a_difference() -> None:
     a = {(0, 1): (100, 4000)}
-    assert traffic.same(a, {(0, 1): (102, 4003)})
-    assert not traffic.same(a, {(0, 1): (100 + traffic.CALLS, 4000)})
-    assert not traffic.same(a, {(0, 1): (100, 4000 + traffic.CALLS)})
-    assert not traffic.same(a, a | {(1, 0): (traffic.CALLS, 0)})
+    assert basis.same(a, {(0, 1): (102, 4003)})
+    assert not basis.same(a, {(0, 1): (100 + basis.CALLS, 4000)})
+    assert not basis.same(a, {(0, 1): (100, 4000 + basis.CALLS)})
+    assert not basis.same(a, a | {(1, 0): (basis.CALLS, 0)})
 
 
 KNOB = "coll_tuned_bcast_algorithm"
@@ -93,12 +93,13 @@ def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=True)
         store = LaunchStore(db, campaign.id, starter)
-        traffic.observe(OpenMpi(), store, settings, {CELL: TRIALS}, toolchain.space.hot_environment)
-        found = traffic.default_sends(OpenMpi(), db, campaign.id, CELL, TRIALS)
+        basis.observe(OpenMpi(), store, settings, {CELL: TRIALS}, toolchain.space.hot_environment)
+        found = basis.default_sends(OpenMpi(), db, campaign.id, CELL, TRIALS)
         assert found == (True, TRIALS[1])
         launched = len(runs.listing(db, campaign.id))
-        traffic.observe(OpenMpi(), store, settings, {CELL: TRIALS}, toolchain.space.hot_environment)
+        basis.observe(OpenMpi(), store, settings, {CELL: TRIALS}, toolchain.space.hot_environment)
         assert len(runs.listing(db, campaign.id)) == launched
-        assert traffic.default_sends(
-            OpenMpi(), db, campaign.id, Target("MPI_Bcast", 8), TRIALS
-        ) == (False, None)
+        assert basis.default_sends(OpenMpi(), db, campaign.id, Target("MPI_Bcast", 8), TRIALS) == (
+            False,
+            None,
+        )

@@ -11,7 +11,7 @@ import pytest
 from plumbline import libraries
 from plumbline.libraries import space_file
 from plumbline.libraries.space import ProgressThread, Space
-from plumbline.overlap import benches, place, suite
+from plumbline.overlap import benches, suite
 from plumbline.overlap.benches import Aid, OverlapSettings
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
@@ -38,7 +38,7 @@ def test_mpi_starts_with_the_threads_that_cells_need(
     bench: str, aid: Aid, level: str | None
 ) -> None:
     settings = msgspec.structs.replace(SETTINGS, aid=aid)
-    found = place.aid_environment(suite.plan(settings, bench))
+    found = benches.aid_environment(suite.plan(settings, bench))
     assert found == ({} if level is None else {"PLUMBLINE_THREADS": level})
 
 
@@ -64,9 +64,9 @@ def test_load_has_no_axis_of_work() -> None:
 
 
 def test_who_never_sleeps_wants_a_processing_unit() -> None:
-    place.require_spare(2, 2, 4)
+    benches.require_spare(2, 2, 4)
     with pytest.raises(UsageError, match="want 4 processing units; there are 3"):
-        place.require_spare(2, 2, 3)
+        benches.require_spare(2, 2, 3)
 
 
 SPINS = ProgressThread(knobs={"ASYNC": "1"})
@@ -74,15 +74,15 @@ OVER_TCP = ProgressThread(knobs={"thread": "1"}, where={"btl": ["tcp,self"]}, sp
 
 
 def test_threads_of_the_library() -> None:
-    assert place.aids_of_library(SPINS, "a", {}, 4, 8) == {"ASYNC": "1"}
-    assert place.aids_of_library(OVER_TCP, "b", {"btl": "tcp,self"}, 2, 2) == {"thread": "1"}
+    assert benches.aids_of_library(SPINS, "a", {}, 4, 8) == {"ASYNC": "1"}
+    assert benches.aids_of_library(OVER_TCP, "b", {"btl": "tcp,self"}, 2, 2) == {"thread": "1"}
     with pytest.raises(UsageError, match=r"4 ranks and 4 threads .* there are 7"):
-        place.aids_of_library(SPINS, "a", {}, 4, 7)
+        benches.aids_of_library(SPINS, "a", {}, 4, 7)
     for values in ({"btl": "vader,self"}, {}):
         with pytest.raises(UsageError, match=r"no messages with btl .* only with tcp,self"):
-            place.aids_of_library(OVER_TCP, "b", values, 2, 8)
+            benches.aids_of_library(OVER_TCP, "b", values, 2, 8)
     with pytest.raises(UsageError, match="c has no progress thread of its own: it is small"):
-        place.aids_of_library(ProgressThread(none="it is small"), "c", {}, 2, 8)
+        benches.aids_of_library(ProgressThread(none="it is small"), "c", {}, 2, 8)
 
 
 def every_space() -> list[Space]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.core.configuration import AS_IT_IS, Configuration
-from plumbline.overlap.place import given, require_in_force
+from plumbline.overlap.benches import given, require_in_force
 from plumbline.settings import Settings
 from plumbline.settings.ranks import Ranks
 from plumbline_db.errors import PlumblineError, UsageError

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from plumbline.overlap import tune
 from plumbline.results import report
 from plumbline.settings import identity
-from plumbline_db import campaigns, coverage, searches, verdicts, winners
+from plumbline_db import campaigns, coverage, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Verdict
@@ -48,7 +48,7 @@ def times(name: str, size: int, work: int, knobs: Mapping[str, str]) -> tuple[fl
 
 
 def table(db: Database, campaign: str, stage: str) -> dict[tuple[str, int], Verdict]:
-    return {(one.guideline, one.bytes): one for one in verdicts.get(db, campaign, stage)}
+    return {(one.guideline, one.bytes): one for one in findings.get_verdicts(db, campaign, stage)}
 
 
 def test_found_searched_confirmed_and_exported(db: Database, tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_found_searched_confirmed_and_exported(db: Database, tmp_path: Path) -> 
     assert found.ratio == pytest.approx(1.3, rel=0.03)
     work = found.lhs.removeprefix("overlapped:")
     assert work in ("work=message", "work_us=100") and found.rhs == f"serialised:{work}"
-    (winner,) = winners.get(db, campaign.id)
+    (winner,) = findings.get_winners(db, campaign.id)
     assert winner.function == EVERY_FUNCTION
     assert winner.configuration == {EAGER: CURE, "pml": "ob1"}
     assert winner.speedup == pytest.approx(1.3, rel=0.05)
     assert winner.removes == ["OV1@65536 (sender)"]
     after = table(db, campaign.id, "after")
     assert {one.verdict for one in after.values()} == {"holds"}
-    (search,) = searches.all_searches(db, campaign.id)
+    (search,) = findings.all_searches(db, campaign.id)
     assert search.opened_by == ["OV1@65536 (sender)"] and search.outcome == "winner"
     slower = {one.knobs[EAGER]: one.detail for one in search.trials if EAGER in one.knobs}
     assert "sender at 4096 B" in slower[HARMFUL]
@@ -93,8 +93,8 @@ def test_a_good_ratio_of_slow_messages_is_no_cure(db: Database, tmp_path: Path) 
         return times(name, size, work, {EAGER: own} if own == FALSE_CURE else {})
 
     campaign = run(db, Library(none_helps), tmp_path / "files")
-    assert winners.get(db, campaign.id) == []
-    (search,) = searches.all_searches(db, campaign.id)
+    assert findings.get_winners(db, campaign.id) == []
+    (search,) = findings.all_searches(db, campaign.id)
     assert search.outcome == "nothing better"
     assert table(db, campaign.id, "after")["OV1", 65536].verdict == "violated"
     (left,) = report.read(db, campaign.id).remaining()
@@ -112,7 +112,7 @@ def test_what_is_gone_with_the_files_is_dropped(db: Database, tmp_path: Path) ->
 
     library = Library(fails_when_exported)
     campaign = run(db, library, tmp_path / "files")
-    assert winners.get(db, campaign.id) == []
+    assert findings.get_winners(db, campaign.id) == []
     notes = report.read(db, campaign.id).notes()
     assert any("winner dropped: confirm:" in one and "no gain is left" in one for one in notes)
     assert EAGER not in (tmp_path / "files" / "plumbline.sh").read_text()
@@ -132,7 +132,7 @@ def test_non_blocking_against_blocking(db: Database, tmp_path: Path) -> None:
     found = before["OV2", 65536]
     assert (found.kind, found.lhs, found.rhs) == ("nonblocking", "nonblocking", "blocking")
     assert found.ratio == pytest.approx(1.5, rel=0.03)
-    (winner,) = winners.get(db, campaign.id)
+    (winner,) = findings.get_winners(db, campaign.id)
     assert winner.configuration[DEPTH] == "2"
     assert table(db, campaign.id, "after")["OV2", 65536].verdict == "holds"
 
@@ -150,7 +150,7 @@ def test_a_limit_asks_for_overlap(db: Database, tmp_path: Path) -> None:
     found = table(db, strict.id, "after")["OV1", 65536]
     assert (found.verdict, found.rhs) == ("violated", "serialised:work=message,limit=0.5")
     assert found.ratio == pytest.approx(2 / 1.5, rel=0.03)
-    assert searches.all_searches(db, strict.id) == []
+    assert findings.all_searches(db, strict.id) == []
 
 
 def test_interrupted_it_goes_on(db: Database, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_interrupted_it_goes_on(db: Database, tmp_path: Path) -> None:
     again = Library(times)
     assert run(db, again, tmp_path / "files").id == campaign.id
     assert again.launches == []
-    assert winners.get(db, campaign.id)[0].configuration == {EAGER: CURE, "pml": "ob1"}
+    assert findings.get_winners(db, campaign.id)[0].configuration == {EAGER: CURE, "pml": "ob1"}
 
 
 def test_readers_of_campaigns_know_it_by_its_name_alone(db: Database, tmp_path: Path) -> None:

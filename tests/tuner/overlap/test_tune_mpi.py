@@ -30,7 +30,9 @@ WORDS += ["--launches", "8", "--set", "launches_max=8", "--triples", "15"]
 
 def tune(site: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """In the home of somebody whose parameter file is the site's."""
-    done = started.plumbline(*words, "--db", site / "plumbline.db", seconds=300, HOME=str(site))
+    done = started.plumbline(
+        *words, "--db", site / "plumbline.db", seconds=300, beneath=(), HOME=str(site)
+    )
     assert done.returncode in (0, 3), done.stderr
     return done
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plumbline.overlap import classes
-from plumbline.overlap.thresholds import Thresholds
+from plumbline.overlap.classes import Thresholds
 from tests.tuner.overlap.test_classes import EAGER, FREE, SERIAL, SLOWER, cell, side
 
 

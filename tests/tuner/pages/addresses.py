@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from plumbline.detect import findings
-from plumbline.overlap import stored
+from plumbline.overlap import difference
 from plumbline.pages import curve
-from plumbline_db import campaigns, detections, verdicts, winners
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
-from plumbline_db.detections import Detection
+from plumbline_db.findings import Detection, detections, get_verdicts, get_winners
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict
 
 # Where the other ones lead to is what a database has; these are always there.
@@ -46,7 +46,7 @@ def _of_runs(db: Database) -> dict[str, str]:
     every = campaigns.with_winners(db)
     if not every:
         return {}
-    tables = {each.id: verdicts.get(db, each.id, BEFORE) for each in every}
+    tables = {each.id: get_verdicts(db, each.id, BEFORE) for each in every}
     campaign = max(every, key=lambda each: len(tables[each.id]))
     table = tables[campaign.id]
     others = [each for each in every if each is not campaign and each.nprocs == campaign.nprocs]
@@ -54,7 +54,7 @@ def _of_runs(db: Database) -> dict[str, str]:
         each for each in others if each.library_fingerprint != campaign.library_fingerprint
     ]
     worst = max(table, key=_weight)
-    of_campaign = winners.get(db, campaign.id)
+    of_campaign = get_winners(db, campaign.id)
     won = next((each for each in of_campaign if each.function != EVERY_FUNCTION), of_campaign[0])
     sizes = [each.bytes for each in table if each.function == won.function]
     within = [size for size in sizes if won.bytes_from <= size <= won.bytes_to]
@@ -126,8 +126,8 @@ def _is_readable(detection: Detection) -> bool:
 
 def _of_rooms(db: Database) -> dict[str, str]:
     found = {}
-    recordings = [each for each in detections.every(db) if _is_readable(each)]
-    overlaps = stored.every(db)
+    recordings = [each for each in detections(db) if _is_readable(each)]
+    overlaps = difference.every(db)
     if recordings:
         found["recording"] = f"/recordings/{quote(recordings[0].id)}"
     if overlaps:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.libraries import Knob, fits
+from plumbline.libraries import Knob, gate
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.pages import routes
 from plumbline.results import putting_in_use
@@ -30,7 +30,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(putting_in_use, "_uses", BoundedCache(64))  # other tests had another library
         here = simulated.toolchain()
-        patch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+        patch.setattr(gate, "installed", lambda *_: (here.family, here.installation))
         home = tmp_path_factory.mktemp("home")
         files = f"{home}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
         knob = Knob("mca_base_param_files", files, "string", False, {})

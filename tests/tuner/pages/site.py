@@ -9,7 +9,7 @@ import msgspec
 from starlette.testclient import TestClient
 
 from plumbline.pages import routes
-from plumbline_db import campaigns, hockney, machines, points, runs, verdicts, winners
+from plumbline_db import campaigns, findings, hockney, machines, points, runs
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
 from plumbline_db.points import SuitePoint
@@ -52,10 +52,10 @@ def client(path: Path) -> TestClient:
 
 def _changed(db: Database) -> None:
     """A cell that held in the first campaign's last table is violated in the second one's."""
-    table = verdicts.get(db, SECOND, "after")
+    table = findings.get_verdicts(db, SECOND, "after")
     worse = {"verdict": "violated", "ratio": 3.5, "ratio_low": 3.0, "ratio_high": 4.0}
     table[0] = msgspec.structs.replace(table[0], **worse)
-    verdicts.put(db, SECOND, "after", table)
+    findings.put_verdicts(db, SECOND, "after", table)
 
 
 def _described(db: Database) -> None:
@@ -135,8 +135,8 @@ def _hostile(db: Database) -> Campaign:
         runs.put(db, launch, _on(build.records(launch, cases), MARKUP))
     use = OtherUse(MARKUP, "violated", 2.0, 1.5, 2.5)
     cell = {"guideline": MARKUP, "reason": MARKUP, "rhs": MARKUP, "suites": [MARKUP]}
-    verdicts.put(db, HOSTILE, "before", [build.verdict("before", **cell, uses=[use])])
-    winners.put(
+    findings.put_verdicts(db, HOSTILE, "before", [build.verdict("before", **cell, uses=[use])])
+    findings.put_winners(
         db,
         HOSTILE,
         [build.winner(variant=MARKUP, configuration={MARKUP: MARKUP}, restrictions=[MARKUP])],

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.pages import frozen, routes, visit
-from plumbline_db import verdicts
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.tuner.cli.command import plumbline
@@ -99,7 +99,7 @@ def test_each_function_has_the_page_of_its_worst_cell(
     every = frozen.write(stored, [FIRST], tmp_path / "every", all_cells=True)
     assert first.report.files < every.files
     with Database.open(stored) as db:
-        table = verdicts.get(db, FIRST, verdicts.stages(db, FIRST)[0])
+        table = findings.get_verdicts(db, FIRST, findings.stages(db, FIRST)[0])
     cells = {"few": _cells(first.folder), "every": _cells(tmp_path / "every")}
     functions = {verdict.function for verdict in table}
     assert cells["every"] == {(verdict.function, verdict.bytes) for verdict in table}

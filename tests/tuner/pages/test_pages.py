@@ -15,10 +15,10 @@ from starlette.testclient import TestClient
 
 from plumbline.measure import repetitions
 from plumbline.measure.repetitions import CriteriaPoint, RepetitionsCell, StoppedAt
-from plumbline.pages import overview, summary, table
+from plumbline.pages import overview, run, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import BoundedCache
-from plumbline_db import campaigns, coverage, verdicts
+from plumbline_db import campaigns, coverage, findings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Criterion
 from tests.db import build
@@ -392,7 +392,7 @@ def test_a_table_has_rows_with_violations_first_and_darker_cells_for_larger_rati
     client: TestClient, stored: Path
 ) -> None:
     with Database.open(stored) as db:
-        found = verdicts.get(db, FIRST, "before")
+        found = findings.get_verdicts(db, FIRST, "before")
     rows = table.by_row(found, sorted({each.bytes for each in found}))
     flags = [bool(row.violated) for row in rows]
     assert flags == sorted(flags, reverse=True) and len(set(flags)) == 2
@@ -423,7 +423,7 @@ def test_a_simulated_machine_is_folded_below_real_ones(tmp_path: Path) -> None:
             nprocs=99,
         )
         campaigns.put(db, simulated)
-        verdicts.put(db, simulated.id, "before", [build.verdict("before", nprocs=99)])
+        findings.put_verdicts(db, simulated.id, "before", [build.verdict("before", nprocs=99)])
     with site.client(path) as client:
         text = client.get("/").text
     assert "1 simulated machine<" in text
@@ -475,7 +475,7 @@ def test_the_best_winner_of_a_function_is_its_own_where_it_has_one() -> None:
     every = build.winner(function="*", speedup=3.0)
     own = build.winner(function="MPI_Bcast", speedup=1.5)
     table = [build.verdict("before", function=name) for name in ("MPI_Bcast", "MPI_Scan")]
-    found = summary.Summary(build.CAMPAIGN, "before", table, [], [every, own])
+    found = run.Summary(build.CAMPAIGN, "before", table, [], [every, own])
     best = {each.function: each.best and each.best.speedup for each in found.functions}
     assert best == {"MPI_Bcast": 1.5, "MPI_Scan": 3.0}
     assert [each.winners for each in found.functions] == [2, 1]

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from plumbline.overlap import suite
 from plumbline.overlap.benches import OverlapSettings
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import OverlapLatency
 from plumbline_db.records import Campaign
@@ -48,13 +48,13 @@ def run_with_launches_alone(db: Database) -> Campaign:
 
 def run_with_its_first_table(db: Database) -> Campaign:
     campaign = run_with_launches_alone(db)
-    verdicts.put(db, campaign.id, "before", [build.verdict("before")])
+    findings.put_verdicts(db, campaign.id, "before", [build.verdict("before")])
     return campaign
 
 
 def run_with_winners_without_a_last_table(db: Database) -> Campaign:
     campaign = run_with_its_first_table(db)
-    winners.put(db, campaign.id, [build.winner()])
+    findings.put_winners(db, campaign.id, [build.winner()])
     return campaign
 
 

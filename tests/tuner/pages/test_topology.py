@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from plumbline.pages.topology import TopologyLevel, drawn, parse
+from plumbline.pages.svg import TopologyLevel, drawn, parse
 from plumbline_db.hockney import Hockney
 from tests.tuner.pages.site import TOPOLOGY
 

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from plumbline.core import plan
-from plumbline.libraries import fits
+from plumbline.libraries import gate
 from plumbline.results import advice, advice_raced, advice_stored
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import AdviceQuestion
 from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.verify.significance.comparison import Comparison
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Case, Medians, Winner
 from tests.db import build
@@ -191,9 +191,9 @@ def stored(tmp_path: Path) -> Path:
             build.verdict("before", function="MPI_Gather", rhs=LINEAR, bytes=size, other_bytes=size)
             for size in SIZES
         ]
-        verdicts.put(db, campaign.id, "before", table)
+        findings.put_verdicts(db, campaign.id, "before", table)
         won = msgspec.structs.replace(WINNER, bytes_from=64, bytes_to=256)
-        winners.put(db, campaign.id, [won])
+        findings.put_winners(db, campaign.id, [won])
     return path
 
 
@@ -238,7 +238,7 @@ def test_a_newer_campaign_speaks_first_and_an_older_one_where_it_is_silent(store
             cases = [Timed("MPI_Gather", bytes=256, median_ns=10_000)]
             runs.put(db, launch, build.records(launch, cases))
         table = [build.verdict("before", function="MPI_Gather", rhs="MPI_Gather", bytes=256)]
-        verdicts.put(db, campaign.id, "before", table)
+        findings.put_verdicts(db, campaign.id, "before", table)
         assert campaigns.known(db, "c-2") is not None
     newer, older = asked(stored, 256).best, asked(stored, 1024).best
     assert newer is not None and newer.campaign.id == "c-2"
@@ -254,7 +254,7 @@ def test_the_command_says_it_and_its_exit_code(
     stored: Path, monkeypatch: pytest.MonkeyPatch, bytes: int, status: int, words: str
 ) -> None:
     here = simulated.toolchain()
-    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+    monkeypatch.setattr(gate, "installed", lambda *_: (here.family, here.installation))
     given = ("--db", str(stored), "advise", "gather", "--bytes", str(bytes), "--np", "4")
     found = plumbline(*given)
     assert found.status == status

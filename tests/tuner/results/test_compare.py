@@ -13,7 +13,7 @@ from scipy import stats
 
 from plumbline.results import compare, sides
 from plumbline.results.compare import How, SideComparison
-from plumbline_db import campaigns, machines, runs, verdicts
+from plumbline_db import campaigns, findings, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import (
@@ -121,8 +121,8 @@ def test_a_stage_stands_for_the_launches_of_its_table(both: Database) -> None:
     for suite in ("before", "before-2", "search-1", "confirm-1"):
         put(both, suite, 0, [Timed()])
     table = [build.verdict("before"), build.verdict("before", suites=["before", "before-2"])]
-    verdicts.put(both, FIRST.id, "before", table)
-    verdicts.put(both, FIRST.id, "after", [build.verdict("after", suites=["confirm-1"])])
+    findings.put_verdicts(both, FIRST.id, "before", table)
+    findings.put_verdicts(both, FIRST.id, "after", [build.verdict("after", suites=["confirm-1"])])
     assert read(both, FIRST.id).suites == ["before", "before-2"]
     assert len(read(both, FIRST.id).launches) == 2
     assert read(both, f"{FIRST.id}:after").suites == ["confirm-1"]

@@ -15,7 +15,7 @@ from plumbline.results import doctor
 from plumbline.results.doctor import DoctorFinding, examine
 from plumbline.settings import ranks, site_rules, starting
 from plumbline.settings.toolchain import Toolchain
-from plumbline.system.processor_time import Others
+from plumbline.system.machine import Others
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Factor, ProbeRecord
 from plumbline_db.records import Run
@@ -54,7 +54,7 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(starting, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
     monkeypatch.setattr(ranks, "processing_units", lambda: 8)
-    monkeypatch.setattr(doctor.processor_time, "look", lambda: Others(0.1))
+    monkeypatch.setattr(doctor.machine, "look", lambda: Others(0.1))
     for name in simulated.OpenMpi().settings_in(dict(doctor.os.environ)):
         monkeypatch.delenv(name)
     return Machine(toolchain, tmp_path / "state" / "plumbline.db", monkeypatch.setattr)
@@ -168,7 +168,7 @@ def test_a_crowded_and_busy_machine(healthy: Machine) -> None:
     healthy.change(doctor, "processing_units", lambda: 1)
     healthy.change(ranks, "processing_units", lambda: 1)
     loop = Others(1.9, [("sh (process 12, user anna)", 1.9)])
-    healthy.change(doctor.processor_time, "look", lambda: loop)
+    healthy.change(doctor.machine, "look", lambda: loop)
     texts = [one.text for one in healthy.found()["machine"] if one.state == "warns"]
     assert any("1 processing unit for 2 ranks by default: oversubscribed" in one for one in texts)
     assert any("1.9 processors" in one and "sh (process 12, user anna)" in one for one in texts)

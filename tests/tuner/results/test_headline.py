@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from plumbline.pages import routes
 from plumbline.results import report
-from plumbline_db import verdicts
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from plumbline_db.records import OtherUse, Verdict
 from plumbline_exporters import web
@@ -95,7 +95,7 @@ def stored(tmp_path: Path) -> Path:
         campaign = build.done(db)
         for stage, table in (("before", BEFORE), ("after", AFTER)):
             of_stage = [msgspec.structs.replace(one, stage=stage) for one in table]
-            verdicts.put(db, campaign.id, stage, of_stage)
+            findings.put_verdicts(db, campaign.id, stage, of_stage)
     return path
 
 

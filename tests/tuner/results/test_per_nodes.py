@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.libraries import fits
+from plumbline.libraries import gate
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.registry import is_ours
@@ -19,7 +19,7 @@ from tests.tuner.results.test_site import RING, put
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(fits, "other", lambda library: None)
+    monkeypatch.setattr(gate, "other", lambda library: None)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         put(db, tmp_path, (1, 4), 1, variant("MPI_Allreduce", RING, 1024, 16384))
         put(db, tmp_path, (4, 1), 2, tuned("MPI_Allreduce", "nonoverlapping", 512, 20000))

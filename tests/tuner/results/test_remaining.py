@@ -12,7 +12,7 @@ import pytest
 from plumbline.core.cell import Target
 from plumbline.results.remaining import Behind, Remaining, Searched
 from plumbline.search.outcome import decided
-from plumbline_db import searches, verdicts, winners
+from plumbline_db import findings
 from plumbline_db.connection import Database
 from plumbline_db.records import EVERY_FUNCTION, Event, Search, Trial, Verdict, Winner
 from tests.db import build
@@ -145,9 +145,9 @@ def database(tmp_path: Path) -> Path:
     path = tmp_path / "plumbline.db"
     with Database.open(path, write=True) as db:
         campaign = build.done(db)
-        verdicts.put(db, campaign.id, "after", [PATTERN, SPLITTING])
-        winners.put(db, campaign.id, [winner()])
-        searches.put(db, campaign.id, search(TRIALS, [winner()]))
+        findings.put_verdicts(db, campaign.id, "after", [PATTERN, SPLITTING])
+        findings.put_winners(db, campaign.id, [winner()])
+        findings.put_search(db, campaign.id, search(TRIALS, [winner()]))
     return path
 
 
@@ -176,7 +176,7 @@ def test_rows_with_the_same_reason_stand_together(database: Path) -> None:
 def test_the_page_of_the_cell_says_the_same(database: Path) -> None:
     with Database.open(database) as db:
         campaign = build.CAMPAIGN.id
-        assert len(verdicts.get(db, campaign, "after")) == 2
+        assert len(findings.get_verdicts(db, campaign, "after")) == 2
     with site.client(database) as client:
         text = client.get(f"/cell/{CELL.function}/{CELL.bytes}/{campaign}").text
     part = text.partition("Why it is still violated")[2].partition("</ul>")[0]

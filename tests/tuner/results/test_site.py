@@ -12,7 +12,7 @@ import pytest
 from plumbline.applied import standing
 from plumbline.applied.generations import Generation
 from plumbline.results import site, site_map, site_picture
-from plumbline_db import campaigns, searches, verdicts, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Search, Trial, Winner
@@ -41,12 +41,12 @@ def put(db: Database, root: Path, layout: tuple[int, int], day: int, *own: Winne
             word = "holds" if won else "violated"
             at: dict[str, Any] = {"nprocs": nprocs, "ppn": ppn, "bytes": size, "verdict": word}
             table.append(build.verdict(stage, launches=30, **at))
-        verdicts.put(db, campaign.id, stage, table)
+        findings.put_verdicts(db, campaign.id, stage, table)
     trial = Trial(RING, {}, "measured", 1.2, 1.1, 1.3, 6, "")
     tried = Search(1, "MPI_Allreduce", nprocs, ppn, 262144, ["GL12"], "nothing better", "none is",
                    [trial], [])  # fmt: skip
-    searches.put(db, campaign.id, tried)
-    winners.put(db, campaign.id, placed)
+    findings.put_search(db, campaign.id, tried)
+    findings.put_winners(db, campaign.id, placed)
     folder = root / campaign.id
     for export in write(bundle(*placed, directory=folder, campaign=campaign), ["env"]):
         campaigns.put_export(db, campaign.id, export)
@@ -159,7 +159,7 @@ def test_the_newest_campaign_of_a_layout_speaks(database: Path, tmp_path: Path) 
     with Database.open(copied, write=True) as db:
         build.later(db, "c-empty", 20, nprocs=4, nodes=1, ppn=4)
         later = build.later(db, "c-later", 21, nprocs=4, nodes=1, ppn=4)
-        winners.put(db, later.id, [variant("MPI_Allreduce", "allreduce_tree", 0, 64)])
+        findings.put_winners(db, later.id, [variant("MPI_Allreduce", "allreduce_tree", 0, 64)])
         of_site = site.read(db, later, alone=False)
         alone = site.read(db, later, alone=True)
     assert [each.campaign.id for each in of_site.campaigns] == ["c-later", "c-4x1", "c-2x8"]
@@ -236,7 +236,9 @@ def whole_site(db: Database, root: Path, day: int) -> Campaign:
     row = build.later(db, "site-16", day, nprocs=16, nodes=2, ppn=8, settings='{"command":"site"}')
     words = ["nprocs=9-16", "carried=1x4,2x8", "checked=2x6"]
     carried = variant("MPI_Allreduce", RING, 0, UNBOUNDED_BYTES, 16)
-    winners.put(db, row.id, [msgspec.structs.replace(carried, restrictions=words, speedup=1.5)])
+    findings.put_winners(
+        db, row.id, [msgspec.structs.replace(carried, restrictions=words, speedup=1.5)]
+    )
     folder = root / row.id
     placed = msgspec.structs.replace(carried, ppn=8)
     for export in write(bundle(placed, directory=folder, campaign=row), ["profile"]):

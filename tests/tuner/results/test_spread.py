@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.measure import conditions
 from plumbline.results import report, spread
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
 from tests.db import build
@@ -54,7 +54,7 @@ def apart(db: Database) -> Campaign:
     first, second = begun(db, "abc-1", 1), begun(db, "abc-2", 3)
     for one in (first, second):
         ratio = np.exp(2 * 0.01 * rng.standard_normal(len(SIZES)))
-        verdicts.put(db, one.id, "before", table(ratio.tolist(), 0.01 * 3.497))
+        findings.put_verdicts(db, one.id, "before", table(ratio.tolist(), 0.01 * 3.497))
     return second
 
 
@@ -68,7 +68,7 @@ def test_the_newest_relatives_are_enough(db: Database) -> None:
     """Else a page of one campaign would take the longer, the more of them there are."""
     every = [begun(db, f"abc-{number}", number) for number in range(1, 12)]
     for number, one in enumerate(every):
-        verdicts.put(db, one.id, "before", table([1 + 0.01 * number] * len(SIZES), 0.01))
+        findings.put_verdicts(db, one.id, "before", table([1 + 0.01 * number] * len(SIZES), 0.01))
     found = spread.hours(db, every[-1])
     assert found is not None and found.spread.campaigns == spread.MOST_RELATIVES
     assert found.begun.startswith("2025-03-04") and found.ended.startswith("2025-03-11")
@@ -97,7 +97,9 @@ def test_two_campaigns_say_how_much_wider(db: Database, apart: Campaign) -> None
 
 
 def test_a_report_promises_the_wide_intervals(db: Database, apart: Campaign) -> None:
-    winners.put(db, apart.id, [build.winner(speedup=2.0, speedup_low=1.9, speedup_high=2.1)])
+    findings.put_winners(
+        db, apart.id, [build.winner(speedup=2.0, speedup_low=1.9, speedup_high=2.1)]
+    )
     read = report.read(db, apart.id)
     assert read.hours is not None
     factor = read.hours.factor
@@ -109,7 +111,7 @@ def test_a_report_promises_the_wide_intervals(db: Database, apart: Campaign) -> 
     assert document["winners"][0]["speedup_low"] == winner.speedup_low
     assert document["hours"]["factor"] == factor and document["hours"]["campaigns"] == 2
     assert document["hours"]["text"] == read.hours.text()
-    assert winners.get(db, apart.id)[0].speedup_low == 1.9  # what is stored stays
+    assert findings.get_winners(db, apart.id)[0].speedup_low == 1.9  # what is stored stays
 
 
 def test_a_simulated_machine_has_no_hours(db: Database) -> None:
@@ -137,7 +139,7 @@ def serial(db: Database, rho: float) -> Campaign:
         ]
         runs.put(db, launch, build.records(launch, cases, blocks=1, reps=3))
         state = rho * state + math.sqrt(1 - rho**2) * rng.standard_normal(len(SIZES))
-    verdicts.put(db, found.id, "before", table([1.0] * len(SIZES), 0.1))
+    findings.put_verdicts(db, found.id, "before", table([1.0] * len(SIZES), 0.1))
     return found
 
 
@@ -162,7 +164,7 @@ def test_independent_launches_are_none(db: Database) -> None:
 
 def test_a_table_that_stands_for_two_stages_is_named_once(db: Database) -> None:
     found = serial(db, 0.6)
-    before = verdicts.get(db, found.id, "before")
+    before = findings.get_verdicts(db, found.id, "before")
     known = spread.dependence(db, found, {"before": before, "after": before})
     assert list(known) == ["before"]
     few = [msgspec.structs.replace(one, launches=3) for one in before]

@@ -176,6 +176,7 @@ def test_a_budget_that_is_used_up(site: Site) -> None:
         assert any(text in job.stderr for text in words), job.stderr
 
 
+@pytest.mark.alone  # eight jobs; one that finds nothing to measure is part of the test of all jobs
 def test_calls_that_budgets_do_not_decide_are_left_to_the_library(site: Site) -> None:
     site.has_profile()
     for _ in range(8):

@@ -13,7 +13,7 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
-from plumbline_exporters.family.openmpi.knobs import global_knobs
+from plumbline_exporters.family.openmpi.tuned import global_knobs
 from tests.db import build
 from tests.exporters.bundles import bundle
 from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of, with_variants

@@ -63,6 +63,16 @@ def test_drift_inside_a_launch_cancels() -> None:
     assert 0.02 <= lead.error < 0.05
 
 
+def test_a_case_that_ended_early_is_compared_with_the_blocks_beside_it() -> None:
+    """The other one goes on for seven blocks, in which all messages take twice as long."""
+    early = [100.0, 101.0, 99.0, 100.0] * 5
+    later = [125.0, 124.0, 126.0, 125.0] * 5 + [250.0] * 28
+    found = Evidence(exact=False, spread=0.02)
+    found.add([samples("default", later), samples("bcast_tree", early)], blocks=12, reps=4)
+    lead = found.lead(CELL, OURS)
+    assert lead is not None and lead.log == pytest.approx(math.log(0.8), abs=0.01)
+
+
 def test_more_launches_are_surer_and_errors_are_honest() -> None:
     """Over many races the truth lies within two errors in nearly all."""
     within = 0

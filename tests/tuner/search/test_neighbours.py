@@ -12,7 +12,7 @@ from plumbline.libraries import gate
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.neighbours import SPAN, around, earlier, grid_sizes, unbeaten
 from plumbline.search.space.candidates import Candidate
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Case
 from plumbline_db.runs import LaunchSamples
@@ -69,7 +69,9 @@ def test_earlier_campaigns_with_this_library_the_nearest_number_of_ranks_first(
         )
         campaigns.put(db, one)
         campaigns.put(db, msgspec.structs.replace(one, state="finished", finished=finished))
-        winners.put(db, name, [build.winner(nprocs=nprocs, variant=variant, configuration={})])
+        findings.put_winners(
+            db, name, [build.winner(nprocs=nprocs, variant=variant, configuration={})]
+        )
 
     past("far", 64, "2025-01-02T00:00Z", "allreduce_far")
     past("near", 8, "2025-01-02T00:00Z", "allreduce_near")

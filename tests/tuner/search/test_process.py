@@ -20,7 +20,7 @@ from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, searches, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
@@ -367,9 +367,9 @@ def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path:
     sizes = [8, 16, 32, 64, 128, 256, 16384]
     settings = planted.settings(settings=None, guidelines=["GL12"], sizes=sizes)
     done = whole.campaign(db, starter, settings, tmp_path / "exports")
-    (process_wide,) = winners.get(db, done.id)
+    (process_wide,) = findings.get_winners(db, done.id)
     assert process_wide.function == EVERY_FUNCTION and process_wide.removes == ["GL12@16384"]
-    assert [search.function for search in searches.all_searches(db, done.id)] == [EVERY_FUNCTION]
+    assert [search.function for search in findings.all_searches(db, done.id)] == [EVERY_FUNCTION]
 
 
 def done_by(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:
@@ -382,7 +382,7 @@ def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
 ) -> None:
     starter = Machine(lambda *_: 0.5, planted.costs(), launch_noise=0.02)
     done = done_by(db, tmp_path / "exports", starter)
-    rule, *more, process_wide = winners.get(db, done.id)
+    rule, *more, process_wide = findings.get_winners(db, done.id)
     assert process_wide.function == EVERY_FUNCTION and process_wide.speedup > 1.5
     assert rule.function == "MPI_Allreduce" and not more
     script = (tmp_path / "exports" / "plumbline.sh").read_text()
@@ -396,5 +396,5 @@ def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
 def test_a_campaign_without_gain_from_it_exports_none(db: Database, tmp_path: Path) -> None:
     starter = Machine(lambda *_: 1.2, planted.costs(), launch_noise=0.02)
     done = done_by(db, tmp_path / "exports", starter)
-    assert [one.function for one in winners.get(db, done.id)] == ["MPI_Allreduce"]
+    assert [one.function for one in findings.get_winners(db, done.id)] == ["MPI_Allreduce"]
     assert VARIABLE not in (tmp_path / "exports" / "plumbline.sh").read_text()

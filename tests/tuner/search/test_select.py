@@ -16,7 +16,7 @@ from plumbline.core.cell import Target
 from plumbline.search.space.select import Selection, Weights, by_benefit
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups, is_profile
-from plumbline_exporters.family.openmpi.knobs import is_rule
+from plumbline_exporters.family.openmpi.tuned import is_rule
 from tests.tuner.search.test_candidates import candidate_space
 
 FAST, OTHER = ("MPI_Allreduce", "rabenseifner"), ("MPI_Allreduce", "basic_linear")

@@ -10,7 +10,7 @@ import pytest
 from plumbline.core.plan import blocking
 from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, parameter_prefix
 from tests.db import build
 from tests.tuner.simulated import ROOT
 
@@ -25,7 +25,7 @@ def test_what_is_raced_can_be_written_into_a_rules_file(version: str) -> None:
     functions = [entry for entry in for_library(FOLDER, library).function if not entry.cold]
     for entry in functions:
         collective = COLLECTIVES[entry.name]
-        assert entry.knob == prefix(entry.name)
+        assert entry.knob == parameter_prefix(entry.name)
         assert [collective.id_of(one.name, library) for one in entry.algorithms] == [
             one.id for one in entry.algorithms
         ]

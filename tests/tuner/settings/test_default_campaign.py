@@ -8,7 +8,7 @@ import pytest
 from plumbline import libraries
 from plumbline.settings import default_campaign
 from plumbline.settings.default_campaign import choose, preferred
-from plumbline_db import campaigns, machines, winners
+from plumbline_db import campaigns, findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
@@ -21,7 +21,7 @@ OTHER = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0", fingerprint="mpic
 def with_winners(db: Database, id: str, day: int, **changes: object) -> Campaign:
     machines.put_library(db, OTHER)
     made = build.later(db, id, day, **changes)
-    winners.put(db, id, [build.winner()])
+    findings.put_winners(db, id, [build.winner()])
     return made
 
 

@@ -21,6 +21,7 @@ NO_OPTION = {*PLACES, "environment", "preload"}
 NO_OPTION |= {"blocks", "reps", "precision", "launch_timeout_seconds", "alpha", "tolerance"}
 NO_OPTION |= {"nrep", "nrep_min", "nrep_step", "nrep_max"}
 NO_OPTION |= {"block_sizes"}  # two lists of sizes in one line are mistaken for each other
+NO_OPTION |= {"limited_to"}  # a site sets it
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign
 NO_OPTION |= {"variants", "all", "settings", "use", "sync", "launches_max", "rounds"}  # rarely used
 NO_OPTION |= {"counts"}

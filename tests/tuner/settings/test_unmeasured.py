@@ -78,6 +78,7 @@ OTHERS = {
     "keep_days": 90.0,
     "keep_last": 10,
     "earlier": "none",
+    "limited_to": "ranks",
 }
 
 

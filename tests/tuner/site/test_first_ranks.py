@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +19,12 @@ from plumbline.settings.campaign_file import Task
 from plumbline.site import first_ranks
 from plumbline.site.first_ranks import FirstRanks, some_cells
 from plumbline.system import machine
-from plumbline_db.connection import Database
+from plumbline_db import campaigns, runs
+from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Suite
+from plumbline_db.records import Run, Suite
+from tests.tuner.campaign.test_end_to_end import kill
+from tests.tuner.started import plumbline, start
 
 LAUNCHES = "SELECT id FROM run"
 
@@ -97,3 +102,64 @@ def test_first_ranks_that_are_slower_are_not_used(
 
 def test_the_answer_is_a_sentence() -> None:
     assert str(first_ranks.RanksUsed(shared=True, why="the largest layout")) == "the largest layout"
+
+
+SITE = f"""
+sizes = [64]
+guidelines = ["GL12"]
+variants = ["allreduce_as_reduce_plus_bcast"]
+launches = 6
+launches_max = 6
+blocks = 1
+reps = 2
+rounds = 1
+budget_seconds = 5
+use = "synchronised"
+precision = 0
+bind = "plain"
+
+[site]
+ranks = [{machine.processing_units() + 1}, {machine.processing_units() + 2}]
+samples = 0
+"""
+
+
+def launches(database: Path) -> list[Run]:
+    """Return the launches of all campaigns and checks so far, in the order of their campaigns."""
+    try:
+        with Database.open(database) as db:
+            return [run for row in campaigns.every(db) for run in runs.listing(db, row.id)]
+    except PlumblineError:  # the first moments of a database
+        return []
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_a_killed_site_of_shared_ranks_goes_on_and_repeats_nothing(
+    mpirun: None, tmp_path: Path
+) -> None:
+    """It is killed while ranks are compared, and once more in a campaign on the shared ones."""
+    file, database = tmp_path / "site.toml", tmp_path / "site.db"
+    file.write_text(SITE)
+    words = ("campaign", file, "--site", "--json", "--db", database)
+    before_kills: list[Run] = []
+    for least in (4, 20):
+        command = start(*words)
+        limit = time.monotonic() + 120
+        while len(launches(database)) < least and command.poll() is None:
+            assert time.monotonic() < limit
+            time.sleep(0.1)
+        assert command.poll() is None, command.communicate()[1].decode()
+        kill(command)
+        before_kills += [run for run in launches(database) if run not in before_kills]
+    done = plumbline(*words)
+    assert done.returncode == 0, done.stderr
+    after = launches(database)
+    assert check(database) == [] and len(after) > len(before_kills) >= 20
+    assert all(run in after for run in before_kills)
+    assert len({run.id for run in after}) == len(after)
+    site = json.loads(done.stdout)
+    assert len(site["members"]) == len(site["ranks"]) == 2
+    again = plumbline(*words)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert launches(database) == after

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.site.layouts import RankLayout, SiteTable, gaps, grid, read
+from plumbline.site.layouts import RankLayout, SiteTable, gaps, grid, neighbour, read
 from plumbline.system.toml import Document
 from plumbline_db.errors import UsageError
 
@@ -38,6 +38,13 @@ def test_gaps_lie_between_neighbours_that_differ_in_one_number() -> None:
         ("2x1", "2x4", ["2x2", "2x3"]),
     ]
     assert str(found[1].middle()) == "2x3"
+
+
+def test_the_nearest_neighbour_differs_in_one_number_alone() -> None:
+    measured = [RankLayout(1, 4), RankLayout(2, 1), RankLayout(4, 1), RankLayout(4, 4)]
+    assert neighbour(RankLayout(8, 1), measured) == RankLayout(4, 1)
+    assert neighbour(RankLayout(2, 4), measured) == RankLayout(1, 4)
+    assert neighbour(RankLayout(8, 8), measured) is None
 
 
 @pytest.mark.parametrize(

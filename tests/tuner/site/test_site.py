@@ -3,6 +3,7 @@ measured numbers of ranks, a budget, an end by SIGKILL, and a planted harm."""
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -16,7 +17,10 @@ import pytest
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
 from plumbline.site import coordinator, proposals
-from plumbline_db import campaigns, winners
+from plumbline.site.checks import CheckedLayout, Prover
+from plumbline.site.coordinator import SitePlan
+from plumbline.site.layouts import RankLayout
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database, check
 from plumbline_exporters.bundle import evidence, span
 from tests import simgrid
@@ -61,6 +65,46 @@ def test_all_layouts_are_measured_and_rules_are_checked_between_them(site: dict[
     for rule in rules:
         assert any(word.startswith("checked=") for word in rule["restrictions"]), rule
         assert rule["speedup"] > 1
+
+
+def test_every_other_rule_is_a_winner_of_its_layout(site: dict[str, Any], folder: Path) -> None:
+    """What was only faster in a search, or was dropped, is no rule."""
+    others = [rule for rule in site["winners"] if rule not in carried_over(site)]
+    assert others
+    with Database.open(folder / "site.db") as db:
+        for rule in others:
+            (layout,) = [
+                word.partition("=")[2]
+                for word in rule["restrictions"]
+                if word.startswith("measured=")
+            ]
+            assert any(
+                (own.function, own.variant, own.configuration)
+                == (rule["function"], rule["variant"], rule["configuration"])
+                and own.bytes_from <= rule["bytes_from"]
+                and rule["bytes_to"] <= own.bytes_to
+                for own in findings.get_winners(db, site["members"][layout])
+            ), rule
+
+
+def test_what_holds_for_a_whole_process_is_not_searched(site: dict[str, Any], folder: Path) -> None:
+    """SimGrid's selectors do; each of them would take a launch of its own."""
+    with Database.open(folder / "site.db") as db:
+        suites = [run.suite for id in site["members"].values() for run in runs.listing(db, id)]
+    assert any(suite.startswith("search") for suite in suites)
+    assert not any("cold" in suite for suite in suites)
+
+
+def test_a_layout_begins_with_what_its_neighbour_has_found() -> None:
+    """A simulated machine with few ranks does not: one launch is a whole search there."""
+    four, eight = RankLayout(1, 4), RankLayout(1, 8)
+    plan = coordinator.plan(None, {"nprocs": 8}, None)
+    assert plan.earlier(eight, {four: "of-four"}) == "of-four" and plan.earlier(four, {}) is None
+    assert plan.task(eight, earlier="of-four").settings.search.earlier == "of-four"
+    simulated = coordinator.plan(None, {"simulate": "ompi", "nprocs": 128}, None)
+    small, large = RankLayout(32, 1), RankLayout(64, 1)
+    assert simulated.earlier(small, {RankLayout(16, 1): "of-16"}) is None
+    assert simulated.earlier(large, {small: "of-32"}) == "of-32"
 
 
 def test_the_sample_finds_no_harm(site: dict[str, Any]) -> None:
@@ -147,12 +191,43 @@ def test_a_budget_that_is_used_up_ends_campaigns_and_checks(
     assert found["missing"] == dict.fromkeys(["4x1", "8x1"], "the budget of the site is used up")
 
 
+def test_a_budget_ends_inside_a_layout_and_a_larger_one_goes_on(
+    site: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The middle layout and the checks get no second launch. What was measured is kept."""
+    middle, one_launch = RankLayout(4, 1), 1e-9
+
+    def limited(_: SitePlan, layout: RankLayout, __: float) -> float:
+        return one_launch if layout == middle else math.inf
+
+    def checked(prover: Prover, *words: Any) -> CheckedLayout:
+        purpose, cells, rules, environment, _ = words
+        return to_its_end(prover, purpose, cells, rules, environment, one_launch)
+
+    to_its_end = Prover.check
+    monkeypatch.setattr(coordinator.SitePlan, "limit_seconds", limited)
+    monkeypatch.setattr(Prover, "check", checked)
+    database = tmp_path / "site.db"
+    cut = run(database)
+    assert list(cut["members"]) == ["2x1", "8x1"] and cut["sample"] is None
+    assert carried_over(cut) == [] and "a larger budget goes on" in cut["missing"]["4x1"]
+    with Database.open(database) as db:
+        (begun,) = [row for row in campaigns.own(db) if row.nprocs == 4]
+        (first,) = runs.listing(db, begun.id)
+    monkeypatch.undo()
+    whole = run(database)
+    assert whole["winners"] == site["winners"] and whole["sample"] == site["sample"]
+    with Database.open(database) as db:
+        assert runs.listing(db, begun.id)[0] == first
+
+
 def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
     plan = coordinator.plan(None, {"simulate": "ompi", "nprocs": 8, "budget_seconds": 100.0}, None)
     two, four, eight = plan.layouts
     assert plan.budget([], 0.0) == 20.0
     assert plan.budget([two], 10.0) == 25.0
     assert plan.budget([two, four], 59.5) == 0.0
+    assert plan.limit_seconds(four, 10.0) == 72.0
     assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
 
 
@@ -190,7 +265,7 @@ def test_a_planted_harm_in_between_is_dropped(
     assert carried_over(found) == []
     assert any("slower or wrong on 6x1" in why for _, why in found["dropped"])
     with Database.open(database) as db:
-        stored = winners.get(db, campaigns.with_winners(db)[-1].id)
+        stored = findings.get_winners(db, campaigns.with_winners(db)[-1].id)
     assert all(span(each, "nprocs")[0] == span(each, "nprocs")[1] for each in stored)
     assert not any("carried" in evidence(each) for each in stored)
 

@@ -7,8 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from plumbline.system import processor_time
-from plumbline.system.processor_time import Others, ProcessorTimes, others
+from plumbline.system import machine
+from plumbline.system.machine import Others, ProcessorTimes, others
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -43,11 +43,11 @@ def test_what_the_hypervisor_takes_counts() -> None:
 
 
 def test_a_kernel_that_does_not_tell(tmp_path: Path) -> None:
-    silent = processor_time.read(tmp_path)
+    silent = machine.read(tmp_path)
     assert silent.busy_seconds is None and silent.of_processes == {}
     assert others(silent, silent, name) is None
     (tmp_path / "stat").write_text("cpu 1 2\n")
-    assert processor_time.read(tmp_path).busy_seconds is None
+    assert machine.read(tmp_path).busy_seconds is None
 
 
 def test_many_programs_are_few_words() -> None:
@@ -61,7 +61,7 @@ def test_the_files_of_the_kernel_are_read(tmp_path: Path) -> None:
     (tmp_path / "12").mkdir()
     (tmp_path / "12" / "stat").write_text(f"12 (a) b ( c) {' '.join(values)}\n")
     (tmp_path / "13").mkdir()  # has ended meanwhile
-    found = processor_time.read(tmp_path)
+    found = machine.read(tmp_path)
     assert (found.busy_seconds, found.stolen_seconds) == (5.0, 1.0)
     assert found.of_processes == {(12, 77): 3.0}
 
@@ -69,23 +69,23 @@ def test_the_files_of_the_kernel_are_read(tmp_path: Path) -> None:
 def test_the_name_of_a_program_prints_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "5").mkdir()
     (tmp_path / "5" / "comm").write_bytes(b"\x1b[2J\x00evil\n\xff" + b"x" * 100 + b"\n")
-    said = processor_time.named(5, tmp_path)
+    said = machine.named(5, tmp_path)
     assert said.isprintable() and said.startswith("?[2J?evil?") and len(said) < 100
-    assert processor_time.named(6, tmp_path) == "a program (process 6)"
+    assert machine.named(6, tmp_path) == "a program (process 6)"
 
 
 def test_a_real_program_is_seen() -> None:
-    before = processor_time.read()
+    before = machine.read()
     loop = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
         taken = 0.0
         while taken < 0.1:  # however few processors it gets
             time.sleep(0.1)
-            after = processor_time.read()
+            after = machine.read()
             taken = sum(one for (pid, _), one in after.of_processes.items() if pid == loop.pid)
-        found = others(before, after, processor_time.named)
+        found = others(before, after, machine.named)
         assert found is not None and found.processors > 0
-        assert processor_time.named(loop.pid).startswith(f"sh (process {loop.pid}, user ")
+        assert machine.named(loop.pid).startswith(f"sh (process {loop.pid}, user ")
     finally:
         loop.kill()
         loop.wait()

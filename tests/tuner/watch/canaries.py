@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from plumbline.watch.canary import Watched, observe
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState, DetectorDesign
 
 DESIGN = DetectorDesign(cells=200, learning=40)
 REFERENCES = [f"reference {n}" for n in range(12)]

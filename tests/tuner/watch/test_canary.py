@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from plumbline.watch.canary import observe
-from plumbline.watch.chart import LEAST_CANARIES, LEAST_LEARNING
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import LEAST_CANARIES, LEAST_LEARNING, CellState
 from tests.tuner.watch.canaries import CELLS, DESIGN, REFERENCES, Machine
 
 SLOWER = math.log(1.1)

@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from plumbline.watch import chart
 from plumbline.watch.canary import disturbance, of_launches
-from plumbline.watch.chart import FREEDOM, GAIN, Baseline, DetectorDesign, run_length
-from plumbline.watch.sizing import found_change, largest_scale
+from plumbline.watch.chart import (
+    FREEDOM,
+    GAIN,
+    Baseline,
+    DetectorDesign,
+    found_change,
+    largest_scale,
+    run_length,
+)
 
 
 def test_more_cells_have_higher_thresholds() -> None:

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from plumbline.watch import sizing
+from plumbline.watch import chart
 from plumbline.watch.canary import observe
-from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign
-from plumbline.watch.sizing import CellState, largest_scale
+from plumbline.watch.chart import LEAST_LEARNING, CellState, DetectorDesign, largest_scale
 
 DESIGN = DetectorDesign(cells=200, learning=40, launches=2, launches_max=12)
 REFERENCES = [f"reference {n}" for n in range(12)]
@@ -22,20 +21,20 @@ REFERENCES = [f"reference {n}" for n in range(12)]
 )
 def test_launches_double_up_to_the_most(least: int, most: int, expected: list[int]) -> None:
     design = DetectorDesign(cells=200, launches=least, launches_max=most)
-    assert sizing.steps(design) == expected
+    assert chart.steps(design) == expected
 
 
 def test_a_cell_never_has_fewer_launches_than_the_design_or_more_than_its_most() -> None:
-    assert sizing.launches_of(DESIGN, CellState()) == 2
-    assert sizing.launches_of(DESIGN, CellState(launches=8)) == 8
-    assert sizing.launches_of(DESIGN, CellState(launches=100)) == 12
+    assert chart.launches_of(DESIGN, CellState()) == 2
+    assert chart.launches_of(DESIGN, CellState(launches=8)) == 8
+    assert chart.launches_of(DESIGN, CellState(launches=100)) == 12
 
 
 @pytest.mark.parametrize(("times", "expected"), [(0.5, 2), (1.0, 2), (1.3, 4), (1.9, 8), (9, 12)])
 def test_launches_go_with_the_square_of_the_noise(times: float, expected: int) -> None:
     scales = np.array([times * largest_scale(DESIGN)])
-    assert sizing.sized(DESIGN, np.array([2]), scales).tolist() == [expected]
-    assert sizing.sized(DESIGN, np.array([12]), scales).tolist() == [12]
+    assert chart.sized(DESIGN, np.array([2]), scales).tolist() == [expected]
+    assert chart.sized(DESIGN, np.array([12]), scales).tolist() == [12]
 
 
 def canaries(noise: float, count: int, change: float = 0.0, seed: int = 1) -> CellState:
@@ -43,7 +42,7 @@ def canaries(noise: float, count: int, change: float = 0.0, seed: int = 1) -> Ce
     rng, states = np.random.default_rng(seed), dict[str, CellState]()
     alarms = 0
     for number in range(count):
-        launches = sizing.launches_of(DESIGN, states.get("cell", CellState()))
+        launches = chart.launches_of(DESIGN, states.get("cell", CellState()))
         off = change if number >= count - 6 else 0.0
         shared = rng.normal(0, 0.3, launches)
         canary = {

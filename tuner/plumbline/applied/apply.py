@@ -20,24 +20,14 @@ from plumbline.applied.generations import (
     Store,
     sha256,
 )
-from plumbline.applied.places import Place, Where
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place, Where
 from plumbline.libraries import Family, Installation, gate
 from plumbline.system import paths
 from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Library, Machine
-from plumbline_exporters import (
-    csh,
-    environment,
-    families,
-    fish,
-    modulefile,
-    plumbline_sh,
-    quoting,
-    registry,
-)
+from plumbline_exporters import families, modulefile, plumbline_sh, quoting, registry, shells
 from plumbline_exporters.bundle import Bundle, choice
 from plumbline_exporters.families import ParameterFile
 
@@ -397,10 +387,10 @@ def _text_of(place: Place, where: Where, number: int, made: Bundle) -> str:
             script = quoting.sh(str(folder / plumbline_sh.FILE_NAME))
             lines = [f"if [ -r {script} ]; then . {script}; fi"]
         case "csh":
-            script = quoting.csh(str(folder / csh.FILE_NAME))
+            script = quoting.csh(str(folder / shells.CSH_FILE_NAME))
             lines = [f"if ( -r {script} ) source {script}"]
         case "fish":
-            script = quoting.fish(str(folder / fish.FILE_NAME))
+            script = quoting.fish(str(folder / shells.FISH_FILE_NAME))
             lines = [f"test -r {script}; and source {script}"]
         case "modulefile":
             first, *rest = modulefile.files(made)[modulefile.FILE_NAME].rstrip("\n").split("\n")
@@ -416,7 +406,7 @@ def _wanted_parameters(where: Where, made: Bundle) -> dict[str, str]:
     """Names and values that a file puts in force, as those who read it call them."""
     if where.form == "parameters":
         return families.parameter_file(made.library).parameters(made)
-    return environment.variables(made)
+    return shells.variables(made)
 
 
 def _require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
@@ -470,5 +460,5 @@ def _left_out_of(where: Sequence[Where], made: Bundle) -> list[str]:
     functions = ", ".join(sorted({winner.function for winner in variants}))
     return [
         f"variants ({functions}) need the preload library: in force for what is started by "
-        f"{made.directory / environment.WRAPPER}"
+        f"{made.directory / shells.WRAPPER}"
     ]

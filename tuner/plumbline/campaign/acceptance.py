@@ -55,7 +55,6 @@ _EARLY = 5
 # among those of the first look.
 _FIRST_LOOK = FEW
 _FIRST_BLOCKS = 3
-_WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
 # Messages that take long are waited for in so many short launches, with pauses.
 _MOST_FOR_SLOW = 40
@@ -248,7 +247,7 @@ class AcceptanceLaunches:
         self.logs: dict[AcceptanceTrial, dict[int, float]] = {}
         self.reasons: dict[AcceptanceTrial, str] = {}
         self._store = store
-        self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
+        self._plan = plan
         self._environment = environment
         self._placement = placement
 

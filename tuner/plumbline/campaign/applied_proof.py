@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import libraries
-from plumbline.applied import apply, places, readback
+from plumbline.applied import apply, standing, targets
 from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import in_force, proof
 from plumbline.campaign.in_force import ActiveFiles
@@ -80,17 +80,17 @@ def _together(checks: Sequence[TamperCheck]) -> TamperCheck:
 def _place(one: Generation, folder: Path, found: Toolchain) -> _Place | TamperCheck:
     """Return the environment to start in, or the answer where nothing has to be started."""
     family, installation = found.family, found.installation
-    plain = readback.plain_environment(family, installation)
-    applied = readback.parameters_of(one)
+    plain = standing.plain_environment(family, installation)
+    applied = standing.parameters_of(one)
     if not applied or not isinstance(family, ReadsParameterFiles):
         return _of_shells(one, folder, found)
     reported = family.reported_in(installation, plain)
-    wrong = readback.differing(applied, reported, family, installation.library.id)
+    wrong = standing.differing(applied, reported, family, installation.library.id)
     if wrong:
         return TamperCheck(not_active=wrong)
     prefix = families.parameter_file(one.library).prefix
     values = {prefix + name: value for name, value in applied.items()}
-    silencers = readback.silencers(applied, reported, family)
+    silencers = standing.silencers(applied, reported, family)
     return _Place(one, folder, plain | values, silencers, variants=False)
 
 
@@ -98,7 +98,7 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Tamp
     """Login shells set variables: a new one is asked for them. What this shell has set besides is
     in the environment of a plain mpirun, too."""
     family = found.family
-    bare = readback.plain_environment(family, found.installation)
+    bare = standing.plain_environment(family, found.installation)
     # A shell that is open may still have the values of an earlier generation.
     earlier = f"{folder.parent}/"
     typed = {name: bare.pop(name) for name in family.settings_in(bare)}
@@ -113,7 +113,7 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Tamp
     here = apply.conflicts_in_environment(typed, applied)
     if here:
         return TamperCheck(not_active=[f"{text}: unset it, or log in anew" for text in here])
-    login = places.login_environment(bare, of_site=one.scope == "site")
+    login = targets.login_environment(bare, of_site=one.scope == "site")
     wrong = [
         f"{name} is {login.get(name, 'not set')} in a new login shell, not {value}: look at what "
         "its files set after our lines"

@@ -15,7 +15,9 @@ from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, exported_as
 from plumbline.libraries import gate
 from plumbline.measure.launches import LaunchStore
+from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.select import Weights, by_benefit
+from plumbline.settings import LAYOUT_ALONE
 from plumbline.settings.identity import now
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, started
@@ -25,8 +27,8 @@ from plumbline_db.layout import verifies_only
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.environment import variables
 from plumbline_exporters.registry import exporters, is_ours, texts, write
+from plumbline_exporters.shells import variables
 
 # The folder that a campaign's files go to when nobody names one: beside its database, in a folder
 # that no other database writes to. A note in it says whose it is.
@@ -204,6 +206,36 @@ class ExportedFiles:
             name.endswith(knob) or knob in value
             for knob in winner.configuration
             for name, value in texts_by_name.items()
+        )
+
+    def limited(self, space: CandidateSpace, limited_to: str) -> CandidateSpace:
+        """Return the space without the library's algorithms of functions for which files could not
+        limit them to these ranks, or, where `limited_to` is a layout, without all of them."""
+        if limited_to == LAYOUT_ALONE:
+            return space.without_knobs(self._sizes)
+        return space.without_knobs(
+            function
+            for function in self._sizes
+            for candidate in space.first(function)[:1]
+            if candidate.is_knobs and self.holds_for_process(self._winner(function, candidate))
+        )
+
+    def _winner(self, function: str, candidate: Candidate) -> Winner:
+        """Return a winner that files may have, whatever it gains."""
+        return Winner(
+            function=function,
+            nprocs=self._campaign.nprocs,
+            ppn=self._campaign.ppn,
+            bytes_from=0,
+            bytes_to=max(self._sizes[function]),
+            variant=candidate.variant,
+            configuration=candidate.configuration.as_dict(),
+            search_speedup=1.0,
+            speedup=1.0,
+            speedup_low=1.0,
+            speedup_high=1.0,
+            removes=[],
+            restrictions=[],
         )
 
     def _obstacle(self, winner: Winner) -> PlumblineError | None:

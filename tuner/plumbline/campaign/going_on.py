@@ -16,15 +16,28 @@ import msgspec
 
 from plumbline.campaign.states import violations
 from plumbline.core.cell import Target
-from plumbline.core.winner import holds
+from plumbline.core.winner import (
+    Sizes,
+    deciding,
+    holds,
+    is_part,
+    of_measured_sizes,
+    without_sizes,
+)
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
-from plumbline_db import campaigns, cost, runs, searches, verdicts
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, cost, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Run, Verdict, Winner
+from plumbline_db.records import (
+    EVERY_FUNCTION,
+    UNBOUNDED_BYTES,
+    Campaign,
+    Run,
+    Verdict,
+    Winner,
+)
 from plumbline_exporters.bundle import Refusal
 
 # Hints of an earlier campaign, the last finished one of the same machine, library and settings.
@@ -33,19 +46,30 @@ from plumbline_exporters.bundle import Refusal
 # everything that is exported is measured anew.
 
 
+# A gain of less than this share of the one at another layout, both on a logarithmic scale, is short
+# of it.
+_SHORT = 0.5
+# Many algorithms send the same messages between so few ranks: that nothing is faster there says
+# little of more ranks.
+_FEW_RANKS = 2
+
+
 class Hints(msgspec.Struct, frozen=True):
     """Findings of the `campaign` of this id. `searched`: the cells that it, or one that it had
-    hints of, has searched; `violated`: guideline, function and bytes of what was left."""
+    hints of, has searched; `violated`: guideline, function and bytes of what was left. `before`:
+    of a campaign of another layout, the violations of its first table (None: of the same one)."""
 
     campaign: str
     winners: list[Winner]
     searched: set[Target]
     violated: set[tuple[str, str, int]]
+    before: set[tuple[str, str, int]] | None = None
 
-    def winners_for(self, table: Sequence[Verdict]) -> list[Winner]:
+    def winners_for(self, table: Sequence[Verdict], sizes: Sizes) -> list[Winner]:
         """The winners as if a search had just found them, each with the violations of `table` that
-        it is to remove."""
+        it is to remove; those of another layout as far as `sizes` are measured here."""
         violated = [verdict for verdict in table if verdict.verdict == "violated"]
+        here = self.winners if self.before is None else _up_to_largest(self.winners, sizes)
         return [
             msgspec.structs.replace(
                 winner,
@@ -59,35 +83,84 @@ class Hints(msgspec.Struct, frozen=True):
                     and holds(winner, Target(verdict.function, verdict.bytes))
                 ),
             )
-            for winner in self.winners
+            for winner in here
         ]
 
     def new(self, table: Iterable[Verdict]) -> set[Target]:
         """Cells with a violation that the earlier campaign did not leave."""
-        new_cells = violations(list(table)).keys() - self.violated
-        return {Target(function, size) for _, function, size in new_cells}
+        return _cells(violations(list(table)).keys() - self.violated)
+
+    def unlike(self, table: Iterable[Verdict]) -> set[Target]:
+        """Return the cells of a first table with a violation that the other layout did not have,
+        and that it has no winner for."""
+        new_violations = violations(list(table)).keys() - (self.before or set())
+        cells = set() if self.before is None else _cells(new_violations)
+        return {cell for cell in cells if deciding(self.winners, cell) is None}
+
+    def short(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Return those of the `winners` that came from another layout and gain much less than
+        there: something else may be faster here."""
+        pairs = [(each, hint) for each in winners for hint in self.winners if is_part(each, hint)]
+        return [
+            winner
+            for winner, hint in pairs
+            if self.before is not None
+            and math.log(winner.speedup) < _SHORT * math.log(hint.speedup)
+        ]
 
 
-def hints_of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
-    """The hints of a campaign; None where `id` names none. A winner that `refusal` says something
-    about is none. Raises PlumblineError where the database does not hold the campaign, and
-    UsageError where it is not finished."""
+def _up_to_largest(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
+    """Return what is left of winners up to the largest measured size of their function."""
+    parts = [
+        part
+        for winner in winners
+        for part in (
+            [winner]
+            if winner.bytes_to == UNBOUNDED_BYTES
+            else without_sizes(
+                winner, max(sizes.get(winner.function, ()), default=-1) + 1, winner.bytes_to
+            )
+        )
+    ]
+    return of_measured_sizes(parts, sizes)
+
+
+def _cells(violated: Iterable[tuple[str, str, int]]) -> set[Target]:
+    return {Target(function, size) for _, function, size in violated}
+
+
+def hints_of(
+    db: Database, id: str | None, refusal: Refusal, own: Campaign | None = None
+) -> Hints | None:
+    """The hints of a campaign for another one, `own` (None: of the same layout); None where `id`
+    names none. A winner that `refusal` says something about is none. Raises PlumblineError where
+    the database does not hold the campaign, and UsageError where it is not finished."""
     if id in (None, "", AFRESH):
         return None
     campaign = campaigns.get(db, id)
     if campaign.state != "finished":
         raise UsageError(f"earlier: campaign {id} is not finished")
     searched = {
-        Target(search.function, search.bytes) for search in searches.all_searches(db, campaign.id)
+        Target(search.function, search.bytes) for search in findings.all_searches(db, campaign.id)
     }
-    before = hints_of(db, settings_of(campaign.settings).search.earlier, refusal)
-    searched |= before.searched if before else set()
-    still_violated = violations(verdicts.get(db, campaign.id, "after"))
-    every = winner_table.get(db, campaign.id)
+    own = own or campaign
+    earlier = hints_of(db, settings_of(campaign.settings).search.earlier, refusal, own)
+    searched |= earlier.searched if earlier else set()
+    still_violated = violations(findings.get_verdicts(db, campaign.id, "after"))
+    elsewhere = (campaign.nprocs, campaign.ppn) != (own.nprocs, own.ppn)
+    before = (
+        set(violations(findings.get_verdicts(db, campaign.id, "before"))) if elsewhere else None
+    )
+    every = [
+        msgspec.structs.replace(winner, nprocs=own.nprocs, ppn=own.ppn)
+        for winner in findings.get_winners(db, campaign.id)
+    ]
     winners = [winner for winner in every if not refusal(winner)]
     gone = [winner for winner in every if winner not in winners]
     settled = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
-    return Hints(campaign.id, winners, settled, set(still_violated))
+    if elsewhere and campaign.nprocs <= _FEW_RANKS:
+        settled = {cell for cell in settled if any(holds(winner, cell) for winner in winners)}
+    return Hints(campaign.id, winners, settled, set(still_violated), before)
 
 
 def newest_hints(db: Database, campaign: Campaign) -> str:

@@ -28,7 +28,7 @@ from plumbline.settings.ranks_asked import Start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system import answers, version
 from plumbline.system.words import counted
-from plumbline_db import campaigns, machines, started, user_files, winners
+from plumbline_db import campaigns, findings, machines, started, user_files
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.probe_records import Check, Header, ProbeRecord
@@ -66,7 +66,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> A
             continued = campaigns.how_to_continue(db, campaign)
             raise PlumblineError(f"campaign {campaign.id} is not finished; {continued}")
         written = campaigns.exports(db, campaign.id)
-        chosen = winners.get(db, campaign.id)
+        chosen = findings.get_winners(db, campaign.id)
         placed = started.lines(db, campaign.id)
     settings = to_start(campaign)
     real = settings.ranks.simulate is None

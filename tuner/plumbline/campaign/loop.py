@@ -35,8 +35,7 @@ from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync, text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline.system.words import counted
-from plumbline_db import campaigns, verdicts
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, findings
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winner
 
 
@@ -76,7 +75,8 @@ class CampaignLoop:
         }
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
-        plan = msgspec.structs.replace(tables.plan(settings, []), knobs=toolchain.space.switch)
+        plan = tables.until_sure(settings, [])
+        plan = msgspec.structs.replace(plan, knobs=toolchain.space.switch)
         self._site = site_rules.find(toolchain, settings)
         space = toolchain.space if self._site is None else site_rules.over(toolchain.space)
         self._searched_under = space.hot_environment
@@ -96,10 +96,15 @@ class CampaignLoop:
             tried=variants_tried(toolchain, settings, oversubscribed=campaign.oversubscribed),
             unsafe=settings.search.unsafe,
         )
+        if settings.search.limited_to:
+            limited_to = settings.search.limited_to
+            candidate_space = self._files.limited(candidate_space, limited_to)
         self._hints: Hints | None = None
         if not settings.search.verifies_only:
-            refusal = candidate_space.refusal
-            self._hints = going_on.hints_of(store.db, settings.search.earlier, refusal)
+            earlier_id, refusal = settings.search.earlier, candidate_space.refusal_here(self._sizes)
+            self._hints = going_on.hints_of(store.db, earlier_id, refusal, campaign)
+        self._short: list[Target] = []  # cells with a winner of another layout that gains less here
+        self._searches_first = False  # what hints do not tell of is searched before they are tried
         self._order = DependencyOrder(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         setup = CampaignSetup(
@@ -147,6 +152,7 @@ class CampaignLoop:
             may_search=self._settings.search.goes_on(self._searched),
             may_set=self._may_set,
             sets_first=self._settings.search.tries_usual_settings,
+            searches_first=self._searches_first,
         )
 
     def has_time(self) -> bool:
@@ -166,10 +172,11 @@ class CampaignLoop:
 
     def _stuck(self) -> list[Target]:
         """Return the cells that are violated with the winners in force, as the table says where it
-        is that of these winners."""
+        is that of these winners, and those where the winners gain less than at another layout."""
         if self._changed or not self._winners:
             return []
-        return self._rounds.stuck(self._table, self._table_before)
+        stuck = self._rounds.stuck(self._table, self._table_before)
+        return list(dict.fromkeys([*stuck, *self._short]))
 
     def take(self, step: CampaignStep) -> None:
         if step is CampaignStep.BEFORE:
@@ -215,7 +222,7 @@ class CampaignLoop:
         if self._settings.ranks.simulate is None:
             elsewhere = uses.look(store, "before", {}, verdicts_before, table.ridden)
             verdicts_before, self._only_in_loops = elsewhere.table, elsewhere.only
-        verdicts.put(self._db, self._campaign.id, "before", verdicts_before)
+        findings.put_verdicts(self._db, self._campaign.id, "before", verdicts_before)
         self._table_before = self._table = verdicts_before
         self._fixed = FixedPoint(verdicts_before)
         if self._settings.search.tries_usual_settings:
@@ -225,9 +232,12 @@ class CampaignLoop:
         self._budget.measured()
 
     def _begin_with(self, hints: Hints) -> None:
-        self._winners = hints.winners_for(self._table)
+        unlike = hints.unlike(self._table)
+        self._winners = hints.winners_for(self._table, self._sizes)
         self._changed, self._may_set = bool(self._winners), False
+        self._searches_first = bool(unlike)
         self._rounds.leave_out(hints.searched)
+        self._doubt(unlike)
         number = counted(len(self._winners), "winner")
         self._store.tell(
             HINTS,
@@ -262,6 +272,7 @@ class CampaignLoop:
         around = Around(number, self._searched_under, winners, self._files.with_winners)
         if stuck:
             winners = self._rounds.second(around, stuck, self._table)
+            self._short = []
         if fresh:
             around = msgspec.structs.replace(around, standing=winners)
             winners = winners + self._rounds.first(
@@ -309,7 +320,10 @@ class CampaignLoop:
             self._doubt(self._hints.new(self._table))
         if not self._changed:
             self._fixed.enter(vetted.stage, self._winners, self._table)
-            verdicts.put(self._db, self._campaign.id, vetted.stage, self._table)
+            if self._hints is not None and self._turn == 1:
+                short = self._hints.short(self._winners)
+                self._short = [cell for cell in self._cells() if deciding(short, cell) is not None]
+            findings.put_verdicts(self._db, self._campaign.id, vetted.stage, self._table)
         elif not self._winners:
             # All are lost: the table was measured with what is in force no more.
             self._table, self._changed = self._fixed.last.table, False
@@ -317,7 +331,7 @@ class CampaignLoop:
     def _replaced(self, left: list[Winner], lost: Sequence[Winner]) -> list[Winner]:
         """The winners that are left, with the second choices for cells of those that are lost."""
         for gone in self._fixed.withdraw(lost):
-            verdicts.put(self._db, self._campaign.id, gone.stage, [])
+            findings.put_verdicts(self._db, self._campaign.id, gone.stage, [])
         self._doubt({cell for cell in self._cells() if deciding(lost, cell) is not None})
         if self._budget.left():
             return left + self._rounds.seconds.instead(lost, left, self._files.with_winners)
@@ -348,7 +362,7 @@ class CampaignLoop:
         # What is undecided in the end is not removed.
         held = named(current, "holds")
         # Nor is what only a winner of this campaign brought about.
-        before = verdicts.get(self._db, self._campaign.id, "before")
+        before = findings.get_verdicts(self._db, self._campaign.id, "before")
         removed = held & named(before, "violated")
         winners = [
             msgspec.structs.replace(
@@ -368,8 +382,8 @@ class CampaignLoop:
             uses = self._other_uses(whole=False, winners=winners)
             after = uses.look(self._store, "after", environment, after, ridden).table
         if winners or searches:  # a table that was only verified has no after
-            verdicts.put(self._db, self._campaign.id, "after", after)
-        winner_table.put(self._db, self._campaign.id, winners)
+            findings.put_verdicts(self._db, self._campaign.id, "after", after)
+        findings.put_winners(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
 

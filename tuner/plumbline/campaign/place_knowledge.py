@@ -23,7 +23,7 @@ from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
 from plumbline.settings import Settings, identity
 from plumbline.settings.identity import Identity
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import campaigns, machines, searches, started, winners
+from plumbline_db import campaigns, findings, machines, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import JOB
@@ -165,7 +165,7 @@ def read(databases: Sequence[Path], place: KnownPlace, now: datetime.datetime) -
     for path in databases:
         with Database.open(path) as db, db.snapshot():
             for campaign in campaigns.all_campaigns(db):
-                chosen = winners.get(db, campaign.id)
+                chosen = findings.get_winners(db, campaign.id)
                 for winner in chosen:
                     speedups.setdefault(winner.function, []).append(max(1.0, winner.speedup))
                 sizes = _searched_sizes(db, place, campaign)
@@ -208,7 +208,7 @@ def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict
     ):
         return {}
     if any(event.kind in (NO_TIME, NOT_ASKED) for event in campaigns.events(db, campaign.id)):
-        searched = {(each.function, each.bytes) for each in searches.all_searches(db, campaign.id)}
+        searched = {(each.function, each.bytes) for each in findings.all_searches(db, campaign.id)}
         sizes = {
             function: [size for size in its_sizes if (function, size) in searched]
             for function, its_sizes in sizes.items()

@@ -22,8 +22,7 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.libraries import Family, into_ranks
-from plumbline.libraries.canary import DeliberateError, in_copy
+from plumbline.libraries import DeliberateError, Family, in_copy, into_ranks
 from plumbline.libraries.into_ranks import for_ranks, rank_lists
 from plumbline.search import outcome
 from plumbline.settings.toolchain import Toolchain

@@ -98,7 +98,8 @@ class Standing(msgspec.Struct, frozen=True):
     """The standing of a campaign after a step. `winners`: it has some (after the first step: of an
     earlier campaign). `changed`: the table was measured with other ones. `opened`: the last search
     opened cells. `may_search`: rounds are left. `may_set`: settings of the process are to be tried
-    yet, `sets_first`: before any search."""
+    yet, `sets_first`: before any search. `searches_first`: the winners of an earlier campaign are
+    confirmed together with those of the first search."""
 
     winners: bool
     changed: bool
@@ -106,6 +107,7 @@ class Standing(msgspec.Struct, frozen=True):
     may_search: bool
     may_set: bool
     sets_first: bool = False
+    searches_first: bool = False
 
 
 def after(done: CampaignStep, now: Standing, has_time: Callable[[], bool]) -> CampaignStep:
@@ -116,7 +118,7 @@ def after(done: CampaignStep, now: Standing, has_time: Callable[[], bool]) -> Ca
     if done is CampaignStep.BEFORE and sets and has_time():
         return CampaignStep.SETTINGS
     opened = done is CampaignStep.SEARCH and now.opened
-    if unconfirmed and (opened or done is CampaignStep.BEFORE):
+    if unconfirmed and (opened or (done is CampaignStep.BEFORE and not now.searches_first)):
         return CampaignStep.CONFIRM
     begins = opened or done in (CampaignStep.BEFORE, CampaignStep.CONFIRM)
     begins |= done is CampaignStep.SETTINGS and now.sets_first and not unconfirmed

@@ -17,6 +17,7 @@ import msgspec
 from plumbline.campaign import proof
 from plumbline.campaign.in_force import ActiveFiles
 from plumbline.check import ITERATIONS, PAIRS
+from plumbline.check.programs import OPS, TYPES, Loops, ProgramCell, cells, whole
 from plumbline.core.plan import Data
 from plumbline.launch import Job
 from plumbline.launch.starter import ended
@@ -31,9 +32,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Failure, Run, Winner
 
-from . import cells as cell_choice
-from . import judge, loops
-from .cells import ProgramCell, whole
+from . import judge
 from .judge import CellSeen, Judgement, Times, WinnerInLoop, Word
 from .programs import FOLDER, Program, Reading, Seconds, Unreadable, Wanted
 
@@ -149,7 +148,7 @@ def run(
     sides = _Sides(found, bind, progress or Silent())
     cells, notes = _wanted(found, winners)
     program = paths.layout().loops(paths.build_id(found.toolchain.installation.library))
-    own_loops = loops.Loops(program, iterations, found.settings.cases.root)
+    own_loops = Loops(program, iterations, found.settings.cases.root)
     judged: list[tuple[Program, Judgement]] = []
     for each in (own_loops, *programs):
         offered = each.offers(cells)
@@ -186,12 +185,12 @@ def _wanted(found: ActiveFiles, winners: list[Winner]) -> tuple[Wanted, list[str
     settings = found.settings
     sizes = tables.sizes_of(identity.chosen(found.toolchain, settings), settings)
     data, notes = settings.cases.data, []
-    if data.type not in ("", *loops.TYPES) or data.op not in ("", *loops.OPS):
+    if data.type not in ("", *TYPES) or data.op not in ("", *OPS):
         notes.append(
             f"{data.type} {data.op} of the campaign is none of loops': the usual types in its place"
         )
         data = Data(root=data.root)
-    made = cell_choice.cells(winners, sizes, settings.ranks.nprocs, data)
+    made = cells(winners, sizes, settings.ranks.nprocs, data)
     if not made:
         raise PlumblineError(
             f"no size that campaign {found.campaign.id} measures is one of its winners': nothing "

@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.check.programs import ProgramCell, place_of
 from plumbline.verify.decision import CellDecision, Claim, by_interval, decide, joint
 from plumbline_db.records import Winner
 
-from .cells import ProgramCell, place_of
 from .programs import Reading, Seconds
 
 CLAIM = Claim(alpha=0.05, both_sides=True)

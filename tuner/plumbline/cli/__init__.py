@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from plumbline.system import ending, extras, version
+from plumbline.system import ending, version
 from plumbline_db.errors import PlumblineError, UsageError, of_machine
 
 from . import base, options, streams
@@ -156,7 +156,7 @@ def main() -> None:
         )
         status = 1
     except ModuleNotFoundError as error:
-        text = extras.missing(error.name)
+        text = version.missing_extra(error.name)
         if text is None:
             raise
         click.echo(f"plumbline: {text}", err=True)

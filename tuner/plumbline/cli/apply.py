@@ -15,8 +15,7 @@ from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.applied.apply import Wish
-    from plumbline.applied.places import Place, Scope
-    from plumbline.applied.targets import AppliedOutcome
+    from plumbline.applied.targets import AppliedOutcome, Place, Scope
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _LAST = "last"  # the value of --undo without one
@@ -90,7 +89,7 @@ def command(
 
 
 def _apply(program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice) -> int:
-    from plumbline.applied import apply, places
+    from plumbline.applied import apply, targets
     from plumbline.results import putting_in_use
     from plumbline.settings import default_campaign, identity
 
@@ -101,7 +100,7 @@ def _apply(program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice) -> 
             db, choice.campaign, program.mpi, unsafe=kept.unsafe, force=change.force
         )
     common.remark(choice.note)
-    place = places.place(scope, wish.family, wish.installation, change.modules, change.store)
+    place = targets.place(scope, wish.family, wish.installation, change.modules, change.store)
     done = apply.apply(place, wish, now=identity.now(), dry_run=change.dry_run)
     if not change.dry_run:
         done = _checked(program, done, place, wish, no_proof=kept.no_proof)
@@ -109,7 +108,7 @@ def _apply(program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice) -> 
 
 
 def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
-    from plumbline.applied import places, rollback
+    from plumbline.applied import standing, targets
 
     words = text.split(",")
     everything = words[-1] == "all"
@@ -117,10 +116,10 @@ def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
     if len(names_asked) > 1 or "" in names_asked:
         raise UsageError(f"--undo {text}: give a name, all, or NAME,all")
     scope = change.scope
-    root = places.root_of(scope, change.modules, change.store) or places.site_root(
+    root = targets.root_of(scope, change.modules, change.store) or targets.site_root(
         program.mpi, names_asked[0] if names_asked else None
     )
-    names = rollback.names_in(root)
+    names = standing.names_in(root)
     if not names:
         raise PlumblineError(
             f"nothing was applied there: {root} contains no generations (give the same --store "
@@ -130,10 +129,10 @@ def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
         raise UsageError(f"{names_asked[0]} was not applied there; applied are: {', '.join(names)}")
     names = names_asked or names
     if len(names) > 1:
-        names = [name for name in names if rollback.is_in_force(scope, root, name)] or names[:1]
+        names = [name for name in names if standing.is_in_force(scope, root, name)] or names[:1]
     if len(names) > 1:
         raise UsageError(f"several are applied: choose one with --undo NAME: {', '.join(names)}")
-    done = rollback.rollback(
+    done = standing.rollback(
         scope, root, names[0], everything=everything, force=change.force, dry_run=change.dry_run
     )
     return _show(done, as_json=program.json)
@@ -143,11 +142,11 @@ def _checked(
     program: ProgramOptions, done: AppliedOutcome, place: Place, wish: Wish, *, no_proof: bool
 ) -> AppliedOutcome:
     """Return `done` with what the library reports, and what tamper checks show."""
-    from plumbline.applied import readback
+    from plumbline.applied import standing
     from plumbline.applied.generations import Store
     from plumbline.campaign import applied_proof
 
-    done = readback.noted(done, place, wish.family, wish.installation)
+    done = standing.noted(done, place, wish.family, wish.installation)
     store = Store(place.root, place.name, shared=place.shared)
     generation = store.read(done.generation)
     if no_proof or generation is None or done.not_in_force:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import os
 import shlex
 import sys
@@ -166,9 +167,16 @@ def command(
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
-def _member(program: ProgramOptions, manner: Manner, task: Task, shared: Panel | None) -> str:
-    manner = msgspec.structs.replace(manner, shared=shared)
-    return run_task(program, task, new=False, manner=manner)
+def _member(
+    program: ProgramOptions,
+    manner: Manner,
+    task: Task,
+    shared: Panel | None,
+    limit_seconds: float,
+    begun: Callable[[Database, str], None],
+) -> str:
+    manner = msgspec.structs.replace(manner, shared=shared, limit_seconds=limit_seconds)
+    return run_task(program, task, new=False, manner=manner, begun=begun)
 
 
 def _continued(program: ProgramOptions, id: str, manner: Manner, **asked: Any) -> Ran:
@@ -307,12 +315,13 @@ class Manner(msgspec.Struct, frozen=True):
     """The way in which launches are made, whatever they measure. `wait_for_quiet`: the machine must
     be left alone by others; `fresh_launches`: no ranks stay alive between launches. `output`: the
     folder of exported files, where it is not the usual one. `shared`: ranks that several campaigns
-    visit."""
+    visit. `limit_seconds`: seconds in launches after which the campaign stops, wherever it is."""
 
     wait_for_quiet: bool = False
     fresh_launches: bool = False
     output: Path | None = None
     shared: Panel | None = None
+    limit_seconds: float = math.inf
 
 
 def show(program: ProgramOptions, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
@@ -489,6 +498,7 @@ def run_task(
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar, staying:
                 other_work = OtherWork(WAIT_SECONDS if manner.wait_for_quiet else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)
+                store.limit_seconds = manner.limit_seconds
                 loop.CampaignLoop(
                     store, toolchain, campaign, settings, folder, earlier=going.earlier
                 ).run()

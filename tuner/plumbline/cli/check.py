@@ -131,7 +131,7 @@ def shown(result: Acceptance) -> Iterator[RenderableType]:
 def summary(result: Acceptance) -> list[str]:
     """Return what of N winners became, loop by loop, and the sentence that counts."""
     from plumbline.check.judge import Word
-    from plumbline.check.loops import COLUMNS
+    from plumbline.check.programs import COLUMNS
 
     many = counted(len(result.winners), "winner")
     lines = []
@@ -154,7 +154,7 @@ def summary(result: Acceptance) -> list[str]:
 
 
 def _winners(result: Acceptance) -> Table:
-    from plumbline.check.loops import COLUMNS
+    from plumbline.check.programs import COLUMNS
 
     loops = [COLUMNS.get(loop, loop) for loop in result.loops]
     rows = [
@@ -183,7 +183,7 @@ def _seen(in_loop: WinnerInLoop | None) -> str | Text:
 
 
 def _slower(result: Acceptance) -> Table:
-    from plumbline.check.loops import COLUMNS
+    from plumbline.check.programs import COLUMNS
 
     table = common.titled(
         "Slower, and measured again in fresh launches",
@@ -216,7 +216,7 @@ def _slower(result: Acceptance) -> Table:
 
 def _worst(result: Acceptance) -> Table:
     """Return a table with the worst cell of each winner over all loops."""
-    from plumbline.check.loops import COLUMNS
+    from plumbline.check.programs import COLUMNS
 
     table = common.titled(
         "The cell with the least speed-up of each winner",

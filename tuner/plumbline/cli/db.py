@@ -44,13 +44,13 @@ def check(program: ProgramOptions) -> int:
     Example:
       plumbline db check --json
     """
-    from plumbline_db import connection, integrity, way_back
+    from plumbline_db import backups, connection, integrity
 
     path = program.database
     with connection.Database.open(path) as db:
         problems = integrity.problems(db)
         writer = db.of_another_plumbline() if problems else None
-    remedy = str(writer or way_back.remedy(path)) if problems else ""
+    remedy = str(writer or backups.remedy(path)) if problems else ""
     if program.json:
         common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
     else:

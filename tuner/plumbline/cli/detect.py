@@ -15,8 +15,8 @@ from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.detect.findings import HandMade
-    from plumbline.detect.known_costs import Winners
     from plumbline.detect.recording import Recording
+    from plumbline.detect.savings import Winners
     from plumbline.settings.toolchain import Toolchain
 
 
@@ -93,12 +93,12 @@ def _predicted(
     program: ProgramOptions, recording: Recording, hand_made: Sequence[HandMade]
 ) -> list[HandMade]:
     """Return the findings with what campaigns know, where there are any."""
-    from plumbline.detect import known_costs
+    from plumbline.detect import savings
 
     if not program.database.exists():
         return list(hand_made)
     with program.open() as db, db.snapshot():
-        return known_costs.predicted(db, recording, hand_made)
+        return savings.predicted(db, recording, hand_made)
 
 
 def _keep(
@@ -112,14 +112,14 @@ def _keep(
     """Keep the findings for the pages of `plumbline serve`; what was replayed before says more than
     what was not. Returns why it is not kept, where it cannot be: nothing else needs it."""
     from plumbline.detect import findings
-    from plumbline_db import detections
+    from plumbline_db.findings import get_detection, put_detection
 
     try:
         with program.open(write=True) as db:
             detection = findings.kept(recorded, folder, hand_made, replayed=replayed)
-            stored = detections.get(db, detection.id)
+            stored = get_detection(db, detection.id)
             if replayed or stored is None or not stored.replayed:
-                detections.put(db, detection)
+                put_detection(db, detection)
     except PlumblineError as error:
         return [f"not kept for the pages: {error}"]
     return []
@@ -128,7 +128,7 @@ def _keep(
 def _replayed(
     program: ProgramOptions, recording: Recording, hand_made: Sequence[HandMade]
 ) -> tuple[list[HandMade], list[str]]:
-    from plumbline.detect import replay
+    from plumbline.detect import savings
     from plumbline.measure import side_by_side
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
@@ -139,12 +139,12 @@ def _replayed(
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with (
-        progress.Bar(in_all=replay.LAUNCHES) as bar,
+        progress.Bar(in_all=savings.LAUNCHES) as bar,
         side_by_side.unkept_store(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
         chosen = _winners(program, recording, hand_made, toolchain)
-        answer = replay.replayed(store, hand_made, chosen, toolchain.space)
+        answer = savings.replayed(store, hand_made, chosen, toolchain.space)
     return answer.findings, answer.failures
 
 
@@ -155,12 +155,12 @@ def _winners(
     toolchain: Toolchain,
 ) -> Winners:
     """Return what a campaign has chosen, and can be put in force in the launches of a replay."""
-    from plumbline.detect import known_costs
+    from plumbline.detect import savings
 
     if not program.database.exists():
         return {}
     with program.open() as db, db.snapshot():
-        return known_costs.chosen(db, recording, hand_made, toolchain.space.is_hot)
+        return savings.chosen(db, recording, hand_made, toolchain.space.is_hot)
 
 
 def _write(folder: Path, hand_made: Sequence[HandMade]) -> None:

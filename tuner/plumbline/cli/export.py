@@ -52,7 +52,7 @@ def command(
       plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
       plumbline export --per-nodes --output modules && module use modules
     """
-    from plumbline.libraries import fits, gate
+    from plumbline.libraries import gate
     from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
     from plumbline_db import campaigns, machines
@@ -88,7 +88,7 @@ def command(
                 f"{campaigns.how_to_continue(db, exported_campaign)}"
             )
         library = machines.library(db, exported_campaign.library_fingerprint)
-        other_library = fits.other(library)
+        other_library = gate.other(library)
         if other_library is not None:
             raise PlumblineError(
                 f"campaign {exported_campaign.id} is not exported: {other_library}"

@@ -11,7 +11,7 @@ from . import base, common, options
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
-    from plumbline_exporters.lint.files import Linted
+    from plumbline_exporters.lint.formats import Linted
 
 
 @base.command("lint", takes="mpi json")
@@ -41,8 +41,7 @@ def command(
     from plumbline.libraries import space_file
     from plumbline.system import paths
     from plumbline_exporters.families import Context, check_library
-    from plumbline_exporters.lint import files as disk
-    from plumbline_exporters.lint.formats import formats
+    from plumbline_exporters.lint.formats import formats, lint
 
     if listing:
         for format in formats().values():
@@ -57,7 +56,7 @@ def command(
     if library:
         check_library(library)
     context = Context(library, space_file.known_parameters(paths.layout().search_spaces))
-    linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
+    linted = [linted for path in files for linted in lint(path, context, format_name)]
     if program.json:
         common.print_json(linted)
     else:

@@ -407,10 +407,10 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
 def _draw_repetitions(path: Path, function: str, cells: list[RepetitionsCell]) -> None:
     """Draw the criteria over the repetitions, where what draws is installed."""
     from plumbline.results import repetition_curves
-    from plumbline.system import extras
+    from plumbline.system import version
 
-    if "pictures" in extras.absent():
-        common.remark(f"{path} is not drawn: {extras.missing('vl_convert')}")
+    if "pictures" in version.absent_extras():
+        common.remark(f"{path} is not drawn: {version.missing_extra('vl_convert')}")
         return
     title = f"{function}: how many repetitions are enough"
     common.draw(path, repetition_curves.specification(cells, title))

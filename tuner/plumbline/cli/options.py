@@ -16,9 +16,8 @@ import click
 from click.core import ParameterSource
 from click.types import OptionHelpExtra
 
-from plumbline.system import extras
-from plumbline.system.limits import LARGEST, MOST
-from plumbline.system.words import number_of_bytes
+from plumbline.system import version
+from plumbline.system.words import LARGEST, MOST, number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .base import ProgramOptions
@@ -240,8 +239,8 @@ class PictureFile(NewFile):
                 f"{path}: a picture is SVG, PNG or PDF; name a file that ends in "
                 f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
             )
-        if "pictures" in extras.absent():
-            raise PlumblineError(str(extras.missing("vl_convert")))
+        if "pictures" in version.absent_extras():
+            raise PlumblineError(str(version.missing_extra("vl_convert")))
         return path
 
 

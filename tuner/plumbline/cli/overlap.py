@@ -10,12 +10,11 @@ import click
 import msgspec
 
 from plumbline.core.configuration import AS_IT_IS
-from plumbline.overlap import benches as names
-from plumbline.overlap import place
+from plumbline.overlap import benches
 from plumbline.overlap.benches import LAUNCHES, LOAD, QUICK, Aid, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
-from plumbline.system import limits
+from plumbline.system.words import MOST
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     from plumbline.launch.starter import Starter
     from plumbline.measure.conditions import Weakness
+    from plumbline.overlap.classes import Thresholds
     from plumbline.overlap.suite import OverlapResult, RankSpread
-    from plumbline.overlap.thresholds import Thresholds
 
 
 # The help of each subcommand, by its name; `overlap` without a subcommand measures.
@@ -43,8 +42,8 @@ COMMANDS = {
 
 # Options of every command that measures.
 MEASURING = "mpi db json nprocs nodes bind map_by campaign_file seed new"
-RANKS = {"help": "Ranks.", "unset": str(place.NPROCS)}
-_USUAL = OverlapSettings(place.NPROCS)
+RANKS = {"help": "Ranks.", "unset": str(benches.NPROCS)}
+_USUAL = OverlapSettings(benches.NPROCS)
 
 
 def _axis(number: int, unit: int) -> str:
@@ -105,7 +104,7 @@ class OverlapOptions(NamedTuple):
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
 @options.option(
     "--work",
-    type=options.Numbers(least=1, most=limits.MOST),
+    type=options.Numbers(least=1, most=MOST),
     unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
@@ -170,11 +169,11 @@ def command(
     if wanted.quick and wanted.full:
         raise UsageError("--quick and --full are different grids; name one of them")
     every_size, every_work = axes(quick=wanted.quick)
-    chosen = names.usual(wanted.aid[0])
+    chosen = benches.usual(wanted.aid[0])
     if wanted.benches:
-        chosen = names.names(wanted.benches, groups=True)
+        chosen = benches.names(wanted.benches, groups=True)
     settings = OverlapSettings(
-        place.NPROCS,
+        benches.NPROCS,
         chosen,
         tuple(sorted(set(wanted.sizes or every_size))),
         tuple(sorted({1000 * microseconds for microseconds in wanted.work or ()})) or every_work,
@@ -187,10 +186,10 @@ def command(
         wanted.seed,
         adaptive=not (wanted.quick or wanted.full or wanted.sizes or wanted.work),
     )
-    where = place.settings(campaign_file, asked)
+    where = benches.settings(campaign_file, asked)
     toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
     settings = _of_library(settings, toolchain, where, wanted.knobs)
-    where = place.patient(where, benches.launch_limit(suite.every_plan(settings)))
+    where = benches.patient(where, benches.launch_limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for bench in settings.benches:
         starter.require(suite.plan(settings, bench).text(), bench)
@@ -229,10 +228,10 @@ def _of_library(
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.ranks.nprocs,
-        knobs=place.given(toolchain, knobs, where),
+        knobs=benches.given(toolchain, knobs, where),
         benches=benches.expanded(settings.benches, functions),
     )
-    return place.aid_in_force(suite.with_loads(settings, toolchain), toolchain, where)
+    return benches.aid_in_force(suite.with_loads(settings, toolchain), toolchain, where)
 
 
 def _measured(
@@ -246,16 +245,16 @@ def _measured(
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import suite, thresholds
+    from plumbline.overlap import classes, suite
 
     placement = where.ranks.placement(toolchain.launcher.processing_units())
-    facts = place.facts(where)
+    facts = benches.facts(where)
     row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
     if row.state == "finished":
         results = suite.read(db, row, settings)
     else:
         common.remark(suite.announced(settings))
-        place.require_in_force(starter, settings.knobs)
+        benches.require_in_force(starter, settings.knobs)
         with progress.Bar() as bar:
             store = LaunchStore(db, row.id, starter, bar)
             results = suite.run(store, row, settings, bar.expect)
@@ -263,7 +262,7 @@ def _measured(
         row,
         results,
         suite.conditions_of(db, row),
-        thresholds.stored(db, row, settings.knobs, facts),
+        classes.stored(db, row, settings.knobs, facts),
     )
 
 
@@ -330,26 +329,26 @@ def thresholds(
         --knob btl_vader_max_send_size=32768 --json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import classes, thresholds
+    from plumbline.overlap import classes
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
     if triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
-    where = place.settings(campaign_file, asked)
+    where = benches.settings(campaign_file, asked)
     toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
-    chosen = place.given(toolchain, knobs, where)
-    facts = tuple(place.facts(where))
-    settings = thresholds.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
+    chosen = benches.given(toolchain, knobs, where)
+    facts = tuple(benches.facts(where))
+    settings = classes.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
     starter = starting.starter(toolchain, where)
-    starter.require(thresholds.first(settings).text())
+    starter.require(classes.first(settings).text())
     with program.open(write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
-        row = thresholds.begin(db, toolchain, settings, placement, new=new)
+        row = classes.begin(db, toolchain, settings, placement, new=new)
         if row.state != "finished":
-            place.require_in_force(starter, settings.knobs)
-        with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
-            measured = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
+            benches.require_in_force(starter, settings.knobs)
+        with progress.Bar(in_all=classes.USUAL_LAUNCHES) as bar:
+            measured = classes.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json(
             {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(measured)}

@@ -17,8 +17,7 @@ from .base import ProgramOptions
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.overlap.difference import Between, Total
-    from plumbline.overlap.stored import MeasuredCampaign, Stored
+    from plumbline.overlap.difference import Between, MeasuredCampaign, Stored, Total
 
 
 ALL = "all"
@@ -90,12 +89,12 @@ def command(
 
 
 def _read(text: str, database: Path) -> MeasuredCampaign:
-    from plumbline.overlap import stored
+    from plumbline.overlap import difference
     from plumbline_db.connection import Database
 
     file, _, id = text.rpartition("#")
     with Database.open(Path(file) if file else database) as db:
-        return stored.measured(db, stored.one(db, id))
+        return difference.measured(db, difference.one(db, id))
 
 
 def _require_benches(chosen: Sequence[str], read_campaigns: Sequence[MeasuredCampaign]) -> None:
@@ -129,11 +128,11 @@ def _draw_sheet(
 
 
 def _list(program: ProgramOptions) -> None:
-    from plumbline.overlap import stored
+    from plumbline.overlap import difference
     from plumbline.overlap.difference import about
 
     with program.open() as db:
-        every = stored.every(db)
+        every = difference.every(db)
     if program.json:
         common.print_json({"campaigns": [about(stored) for stored in every]})
     elif every:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from plumbline.overlap import benches as names
 from plumbline.overlap.benches import Aid, OverlapSettings
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import OverlapTrace, ProbeRecord
@@ -87,19 +86,19 @@ def command(
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import benches, place, suite, timeline
+    from plumbline.overlap import benches, suite, timeline
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
-    chosen = names.names(cell.benches)
+    chosen = benches.names(cell.benches)
     for name in chosen:
-        if names.of(name).bench in (names.LOAD, names.MULTIPLE):
+        if benches.of(name).bench in (benches.LOAD, benches.MULTIPLE):
             raise UsageError(f"{name} has threads; events are recorded of one thread a rank")
     size = _of_one_cell("--sizes", cell.sizes, _LARGEST_BYTES)
     work_us = _of_one_cell("--work", cell.work, _LONGEST_US)
     if shown.output is not None and len(chosen) > 1:
         raise UsageError("events are written of one benchmark; name one, or leave out --output")
-    where = place.settings(campaign_file, asked)
+    where = benches.settings(campaign_file, asked)
     toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
     aid, test_ns = _aid(cell.aid)
     overlap_settings = OverlapSettings(
@@ -110,22 +109,27 @@ def command(
         cell.kernel,
         aid,
         test_ns,
-        place.given(toolchain, cell.knobs, where),
+        benches.given(toolchain, cell.knobs, where),
         launches=1,
         seed=cell.seed,
         command="overlap timeline",
     )
     limit = benches.launch_limit(timeline.plan(overlap_settings, name) for name in chosen)
-    starter = starting.starter(toolchain, place.patient(where, limit))
+    starter = starting.starter(toolchain, benches.patient(where, limit))
     for name in chosen:
         starter.require(timeline.plan(overlap_settings, name).text())
     with program.open(write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(
-            db, toolchain, overlap_settings, new=new, placement=placement, place=place.facts(where)
+            db,
+            toolchain,
+            overlap_settings,
+            new=new,
+            placement=placement,
+            place=benches.facts(where),
         )
         if row.state != "finished":
-            place.require_in_force(starter, overlap_settings.knobs)
+            benches.require_in_force(starter, overlap_settings.knobs)
         with progress.Bar(in_all=len(chosen)) as bar:
             records = timeline.run(LaunchStore(db, row.id, starter, bar), row, overlap_settings)
     parts: tuple[Part, ...] = ("communication", "both")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import benches as names
-from plumbline.overlap import place
+from plumbline.overlap import benches
 from plumbline.overlap.tune import OverlapTuningSettings
 from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
 from plumbline.settings.cases import Sampling
 from plumbline.system.words import with_interval
-from plumbline_db import campaigns, searches, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
@@ -93,11 +92,11 @@ def command(
       plumbline overlap tune --benches vector,structure --sizes 262144,1048576
       plumbline overlap tune --limit 0.5 --benches sender --set rounds=0 --json
     """
-    chosen = names.names(table.benches)
+    chosen = benches.names(table.benches)
     for name in chosen:
-        if name == names.LOAD:
+        if name == benches.LOAD:
             raise UsageError("--benches load: it has no work beside a message")
-        if name.startswith(names.MULTIPLE):
+        if name.startswith(benches.MULTIPLE):
             raise UsageError(f"--benches {name}: benchmarks of one thread are tuned")
     if table.triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {table.triples}: {LEAST_TRIPLES} at least")
@@ -121,9 +120,9 @@ def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
     from plumbline.settings import campaign_file
 
     source = campaign_file.read(file)
-    standing = {"nprocs": place.NPROCS, "budget_seconds": BUDGET_SECONDS}
+    standing = {"nprocs": benches.NPROCS, "budget_seconds": BUDGET_SECONDS}
     given = given | {"guidelines": ["OV1", "OV2"]}
-    return place.bound(campaign_file.of(source, standing | source.values, given))
+    return benches.bound(campaign_file.of(source, standing | source.values, given))
 
 
 def _run(
@@ -164,8 +163,8 @@ def _document(
             "campaign": campaign.id,
             "state": campaign.state,
             "cells": tuned_guidelines,
-            "winners": winners.get(db, campaign.id),
-            "searches": searches.all_searches(db, campaign.id),
+            "winners": findings.get_winners(db, campaign.id),
+            "searches": findings.all_searches(db, campaign.id),
             "exports": campaigns.exports(db, campaign.id),
             "events": campaigns.events(db, campaign.id),
         }
@@ -188,8 +187,8 @@ def _shown(
         title=f"overlap, {campaign.id}",
     )
     with program.open() as db:
-        kept = winners.get(db, campaign.id)
-        tried = searches.all_searches(db, campaign.id)
+        kept = findings.get_winners(db, campaign.id)
+        tried = findings.all_searches(db, campaign.id)
         notes = [f"{event.kind}: {event.said}" for event in campaigns.events(db, campaign.id)]
         files = campaigns.exports(db, campaign.id)
     for guideline in tuned_guidelines:

@@ -212,8 +212,12 @@ def _draw(
 ) -> None:
     """Draw the tables, or both sides of guidelines. Raises UsageError for guidelines of several
     campaigns, or one that was not tested."""
-    from plumbline.explain import guideline_picture
-    from plumbline.explain.picture import before_after_specification, read_tables
+    from plumbline.explain.picture import (
+        before_after_specification,
+        guideline_specification,
+        read,
+        read_tables,
+    )
 
     if guidelines is not None and len(reports) > 1:
         raise UsageError("a picture shows one campaign: name it with --campaign")
@@ -221,8 +225,8 @@ def _draw(
         if guidelines is None:
             drawn = before_after_specification([read_tables(db, report) for report in reports])
         else:
-            panels = guideline_picture.read(db, reports[0], guidelines)
-            drawn = guideline_picture.specification(panels, _title(reports[0]))
+            panels = read(db, reports[0], guidelines)
+            drawn = guideline_specification(panels, _title(reports[0]))
     common.draw(picture, drawn)
     click.echo(str(picture))
 
@@ -361,12 +365,12 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
     if asked.picture is not None and len(reports) > 1:
         raise UsageError("a picture shows one campaign: name it with --campaign")
     if asked.measure:
-        from plumbline.explain import measuring
+        from plumbline.explain.basis import launches, measure
 
         with program.open(write=True) as db:
             for run_report in reports:
-                with progress.Bar(in_all=measuring.launches(run_report.campaign)) as bar:
-                    measuring.measure(db, run_report.campaign, bar, program.database.parent)
+                with progress.Bar(in_all=launches(run_report.campaign)) as bar:
+                    measure(db, run_report.campaign, bar, program.database.parent)
     with program.open() as db:
         explanations = [explaining.read(db, report) for report in reports]
         counted_variants = [

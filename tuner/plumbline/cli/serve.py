@@ -87,10 +87,10 @@ def command(
 def _write(database: Path, textfile: Path, most_series: int, *, simulated: bool) -> None:
     """Write it; what cannot be read is told to Prometheus, and said."""
     from plumbline_db.connection import Database
-    from plumbline_exporters import textfile as node_exporter
+    from plumbline_exporters.metrics.scrape import write_textfile
 
     logging.getLogger("plumbline").disabled = True  # what cannot be read is said once, below
-    node_exporter.write(database, textfile, collectors(), most_series, simulated=simulated)
+    write_textfile(database, textfile, collectors(), most_series, simulated=simulated)
     Database.open(database).close()
 
 

@@ -194,7 +194,7 @@ def per_nodes(
 ) -> None:
     """Write a modulefile for each number of nodes into a folder. Raises PlumblineError where the
     library is another one."""
-    from plumbline.libraries import fits
+    from plumbline.libraries import gate
     from plumbline.results import per_nodes, site
     from plumbline.settings import default_campaign
 
@@ -202,7 +202,7 @@ def per_nodes(
     with program.open() as db, db.snapshot():
         chosen = default_campaign.choose(db, campaign).campaign
         of_site = site.read(db, chosen, alone=False)
-        if (other_library := fits.other(of_site.library)) is not None:
+        if (other_library := gate.other(of_site.library)) is not None:
             raise PlumblineError(f"nothing is exported: {other_library}")
         modules = per_nodes.bundles(db, of_site, folder, unsafe=unsafe)
     written = per_nodes.write(modules, folder, force=force)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.daemon.status import CampaignStatus, NoisyCell, Status, WatchPlan
-    from plumbline_db.watch_records import CellAlarm, Watch
+    from plumbline_db.watching import CellAlarm, Watch
 
 
 @base.command("watch", takes="db json")

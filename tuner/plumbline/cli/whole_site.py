@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from plumbline.site.coordinator import SiteOutcome, SitePlan
     from plumbline.site.first_ranks import FirstRanks, RanksUsed
     from plumbline.site.layouts import RankLayout
+    from plumbline_db.connection import Database
 
-    RunTask = Callable[[Task, Panel | None], str]
+    RunTask = Callable[[Task, Panel | None, float, Callable[[Database, str], None]], str]
 
 
 def is_asked(campaign_file: Path | None) -> bool:
@@ -49,8 +50,9 @@ def run(
     shares: bool,
     **asked: Any,
 ) -> int:
-    """Run or continue the campaigns of a site, each by `run_task`, which returns its id; then prove
-    and export. `shares`: the ranks of the largest layout may measure the others. Return the exit
+    """Run or continue the campaigns of a site, each by `run_task`, then prove and export. It
+    returns the id of its campaign, tells it as soon as that begins, and stops after so many seconds
+    in launches. `shares`: the ranks of the largest layout may measure the others. Return the exit
     code."""
     from plumbline.site import coordinator
 
@@ -61,7 +63,8 @@ def run(
         campaigns.run_all()
         while outcome is None:
             with program.open(write=True) as db, progress.Bar() as bar:
-                site = coordinator.SiteRun(db, plan, campaigns.members, bar)
+                spent = campaigns.spent_seconds(db)
+                site = coordinator.SiteRun(db, plan, campaigns.members, spent, bar)
                 site.prove()
                 more = site.wanted(campaigns.missing)
                 if more is None:
@@ -76,8 +79,8 @@ def run(
 
 
 class _Campaigns:
-    """The campaigns of a site: `members` are their ids by layout, `missing` says why a layout has
-    none, `ranks` which ones have measured it where layouts share some."""
+    """The campaigns of a site: `members` are the ids of those that have ended by layout, `missing`
+    says why a layout has none, `ranks` which ones have measured it where layouts share some."""
 
     def __init__(
         self, program: ProgramOptions, run_task: RunTask, plan: SitePlan, *, shares: bool
@@ -85,6 +88,7 @@ class _Campaigns:
         self.members: dict[RankLayout, str] = {}
         self.missing: dict[RankLayout, str] = {}
         self.ranks: dict[RankLayout, RanksUsed] = {}
+        self._begun: dict[RankLayout, str] = {}
         self._first_ranks: FirstRanks | None = None
         self._shares = shares
         self._program = program
@@ -114,19 +118,30 @@ class _Campaigns:
                 continue
             self.run(layout, budget, f"{number + 1} of {len(plan.layouts)}")
             with self._program.open() as db:
-                spent = plan.spent_seconds(db, self.members)
-            if self._first_ranks is not None:
-                spent += self._first_ranks.seconds * plan.nodes(plan.layouts[-1])
+                spent = self.spent_seconds(db)
         if not self.members:
             reasons = "; ".join(f"{layout}: {why}" for layout, why in self.missing.items())
             raise PlumblineError(f"no campaign of the site was run to its end: {reasons}")
 
+    def spent_seconds(self, db: Database) -> float:
+        """Return the seconds in launches so far, times their nodes."""
+        compared = 0.0 if self._first_ranks is None else self._first_ranks.seconds
+        nodes = self._plan.nodes(self._plan.layouts[-1])
+        return self._plan.spent_seconds(db, self._begun) + compared * nodes
+
     def run(self, layout: RankLayout, budget_seconds: float | None, why: str) -> None:
         """Run or continue the campaign of one layout."""
         progress.say(f"{layout} (nodes x ranks a node): {why}")
+
+        def begun(_: Database, id: str) -> None:
+            self._begun[layout] = id
+
         try:
-            task = self._plan.task(layout, budget_seconds)
-            self.members[layout] = self._run_task(task, self._shared(layout, task))
+            task = self._plan.task(layout, budget_seconds, self._plan.earlier(layout, self.members))
+            shared = self._shared(layout, task)
+            with self._program.open(write=True) as db:
+                limit_seconds = self._plan.limit_seconds(layout, self.spent_seconds(db))
+            self.members[layout] = self._run_task(task, shared, limit_seconds, begun)
         except PlumblineError as error:
             self.missing[layout] = str(error)
             common.remark(f"{layout}: {error}")

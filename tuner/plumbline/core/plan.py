@@ -4,6 +4,7 @@ Pure: cells and candidates in, text out."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
@@ -496,6 +497,7 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _value(text: str, also: str = "") -> str:
     """`also`: what else may stand in it, as in `name:parameter=value` of a variant."""
     if not _VALUE.match(text.replace(also, "") if also else text):

@@ -22,12 +22,11 @@ from plumbline.daemon.work import CellTimes, Work
 from plumbline.measure.comparison import REFERENCE_CELLS, of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import CellState, launches_of
-from plumbline_db import verdicts, watching, winners
+from plumbline.watch.chart import CellState, DetectorDesign, launches_of
+from plumbline_db import findings, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
-from plumbline_db.watch_records import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
+from plumbline_db.watching import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
 
 # If canaries give no result for so long, the machine has changed since the cells were learnt.
 BUSY_FOR = timedelta(days=1)
@@ -53,12 +52,12 @@ def begin_watching(work: Work, fingerprint: dict[str, str]) -> WatchedCampaign:
 def chosen(work: Work) -> CellRoles:
     """The cells that matter now."""
     db, id = work.db, work.campaign.id
-    stages = verdicts.stages(db, id)
-    table = verdicts.get(db, id, stages[-1]) if stages else []
+    stages = findings.stages(db, id)
+    table = findings.get_verdicts(db, id, stages[-1]) if stages else []
     sizes = work.here.sizes(work.settings)
     source = work.in_force.source(work.campaign)
     return cells.choose(
-        winners.get(db, id) if source is None else source.winners,
+        findings.get_winners(db, id) if source is None else source.winners,
         table,
         work.settings.weights(sizes) or {},
         sizes,

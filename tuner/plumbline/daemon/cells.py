@@ -12,9 +12,9 @@ from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.core.winner import deciding
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.sizing import CellState
+from plumbline.watch.chart import CellState
 from plumbline_db.records import Verdict, Winner
-from plumbline_db.watch_records import WatchedCell
+from plumbline_db.watching import WatchedCell
 
 if TYPE_CHECKING:
     from plumbline.settings.toolchain import Variant

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from plumbline.daemon import canary, in_force
-from plumbline.daemon.in_force import InForce
+from plumbline.daemon import canary, watched
+from plumbline.daemon.watched import InForce
 from plumbline.daemon.work import Work
 from plumbline.libraries import Knob
 from plumbline.settings import site_rules
 from plumbline.settings.site_rules import ActiveSiteRules
 from plumbline_db import machines, watching
 from plumbline_db.records import Library, Machine
-from plumbline_db.watch_records import WatchedCampaign
+from plumbline_db.watching import WatchedCampaign
 
 # The facts that learnt times and a table rest on, in words; and those that have changed since.
 # Pure.
@@ -149,7 +149,9 @@ def changed_by_us(work: Work) -> None:
     row = watching.campaign(work.db, work.campaign.id)
     if row is None:
         return
-    in_force_now = in_force.find(work.db, work.campaign, work.here, work.configuration.apply)
+    in_force_now = watched.files_in_force(
+        work.db, work.campaign, work.here, work.configuration.apply
+    )
     work_now = msgspec.structs.replace(work, in_force=in_force_now)
     new = facts(work_now)
     kept = row.fingerprint | {name: new[name] for name in (_FILES, _SITE)}

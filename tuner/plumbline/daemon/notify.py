@@ -18,14 +18,14 @@ import msgspec
 
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.looking import FingerprintChange
-from plumbline.daemon.recheck import of_alarm
+from plumbline.daemon.retuning import of_alarm
 from plumbline.daemon.windows import Clock, iso
 from plumbline.system import version
 from plumbline.system.words import counted
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, typed
-from plumbline_db.watch_records import CellAlarm, Notice, Retuning
+from plumbline_db.watching import CellAlarm, Notice, Retuning
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -35,11 +35,11 @@ from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.windows import Clock, iso, utc_now
 from plumbline.system import ending
 from plumbline.system.words import counted
-from plumbline_db import connection, lock, spool, watching, way_back
+from plumbline_db import backups, connection, lock, spool, watching
+from plumbline_db.backups import DamagedError
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_machine
-from plumbline_db.watch_records import Watch, WatchDay
-from plumbline_db.way_back import DamagedError
+from plumbline_db.watching import Watch, WatchDay
 
 # Signals of the daemon. SIGTERM and SIGINT end it where it stands, as any command (system/ending):
 # ranks are ended, what was measured is kept. SIGHUP ends a pause, and asks for the configuration to
@@ -467,7 +467,7 @@ class Backups:
 
 
 def _folder_of(database: Path, table: Backup) -> Path:
-    return Path(table.folder) if table.folder else way_back.daily(database)
+    return Path(table.folder) if table.folder else backups.daily(database)
 
 
 def all_backups(database: Path, table: Backup) -> list[Path]:

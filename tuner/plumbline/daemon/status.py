@@ -10,12 +10,17 @@ import msgspec
 
 from plumbline.daemon.cells import state_of
 from plumbline.daemon.windows import Clock, iso, moment_of
-from plumbline.watch.chart import DetectorDesign
-from plumbline.watch.sizing import CellState, found_change, largest_scale, launches_of
-from plumbline_db import campaigns, cost, lock, watching, way_back
+from plumbline.watch.chart import (
+    CellState,
+    DetectorDesign,
+    found_change,
+    largest_scale,
+    launches_of,
+)
+from plumbline_db import backups, campaigns, cost, lock, watching
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
-from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
+from plumbline_db.watching import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 # The steps that a configuration would lead to, and when: for `plumbline watch --check`. Starts
 # nothing, and writes nothing.
@@ -153,7 +158,7 @@ def read(database: Path, now: datetime) -> Status:
 
 
 def _backup(database: Path) -> KnownBackup | None:
-    newest = way_back.newest_backup(database)
+    newest = backups.newest_backup(database)
     if newest is None:
         return None
     return KnownBackup(str(newest), iso(datetime.fromtimestamp(newest.stat().st_mtime, UTC)))

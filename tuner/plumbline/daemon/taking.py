@@ -10,18 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import apply, rollback
+from plumbline.applied import apply, standing
 from plumbline.applied.generations import Source
-from plumbline.applied.places import Place
-from plumbline.applied.targets import AppliedOutcome
+from plumbline.applied.targets import AppliedOutcome, Place
 from plumbline.campaign import applied_proof
-from plumbline.daemon import canary, in_force, looking, notify, recheck, searching, windows
+from plumbline.daemon import canary, looking, notify, retuning, windows
 from plumbline.daemon.cells import CanaryCell, cell_of
 from plumbline.daemon.configuration import Applying
 from plumbline.daemon.notify import Told
-from plumbline.daemon.recheck import of_alarm
+from plumbline.daemon.retuning import of_alarm
 from plumbline.daemon.step import DaemonStep
-from plumbline.daemon.watched import Here
+from plumbline.daemon.watched import Here, applied, place_of
 from plumbline.daemon.windows import iso
 from plumbline.daemon.work import Work
 from plumbline.libraries import gate
@@ -36,7 +35,7 @@ from plumbline_db import campaigns, machines, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, is_of_machine, typed
 from plumbline_db.records import Campaign, Machine
-from plumbline_db.watch_records import AlarmState, Retuning, RetuningState, WatchDay
+from plumbline_db.watching import AlarmState, Retuning, RetuningState, WatchDay
 from plumbline_exporters.bundle import load_bundle
 
 
@@ -59,7 +58,7 @@ def take(work: Work, step: DaemonStep, due: windows.Due) -> Advance:
     if step is DaemonStep.CANARY:
         return _canary(work, due)
     if step is DaemonStep.RECHECK:
-        return _news(work, step, notify.of_alarms(work.campaign.id, recheck.take(work)))
+        return _news(work, step, notify.of_alarms(work.campaign.id, retuning.take(work)))
     if step is DaemonStep.SEARCH:
         return _search(work)
     if step is DaemonStep.CONFIRM:
@@ -109,18 +108,18 @@ def _next_is_due(work: Work, at: datetime, missed: int) -> None:
 
 
 def _search(work: Work) -> Advance:
-    search_under_way = searching.under_way(work)
-    number, row = search_under_way if search_under_way is not None else searching.open_search(work)
+    search_under_way = retuning.under_way(work)
+    number, row = search_under_way if search_under_way is not None else retuning.open_search(work)
     try:
         if row.settings:
-            row, search_result = searching.finish(work, number, row)
+            row, search_result = retuning.finish(work, number, row)
             row = _found(work, number, row, search_result)
         else:
             row = _written_again(work, number, row)
     except TryLaterError:
         raise
     except PlumblineError as error:
-        if work.tries_again and not isinstance(error, searching.HopelessError):
+        if work.tries_again and not isinstance(error, retuning.HopelessError):
             raise
         failure = f"the search failed: {error}"
         row = ended(work, number, row, "failed", str(error), said=failure)
@@ -135,7 +134,7 @@ def _told_of(work: Work, step: DaemonStep, number: int, row: Retuning) -> Advanc
     return _news(work, step, notify.of_retuning(row, opened_by, show))
 
 
-def _found(work: Work, number: int, row: Retuning, result: searching.Found) -> Retuning:
+def _found(work: Work, number: int, row: Retuning, result: retuning.Found) -> Retuning:
     applied_source = work.in_force.source(work.campaign)
     begun = applied_source is not None and applied_source.campaign.id == row.search
     if not result.better and not begun:  # what was begun to be applied is no better than itself
@@ -181,7 +180,7 @@ def _offered(work: Work, number: int, row: Retuning, show: str) -> Retuning:
 
 
 def _confirm(work: Work) -> Advance:
-    search_under_way = searching.under_way(work)
+    search_under_way = retuning.under_way(work)
     if search_under_way is None:
         raise ValueError("nothing was applied")
     number, row = search_under_way
@@ -200,7 +199,7 @@ def begun(db: Database, here: Here, settings: Settings) -> Campaign:
 
 def whole(work: Work) -> Advance:
     """`work` is of the campaign that was begun."""
-    done = searching.run_campaign(work, work.campaign, work.settings)
+    done = retuning.run_campaign(work, work.campaign, work.settings)
     return Advance(DaemonStep.CAMPAIGN, done.id, said=[f"{done.id}: its table is measured"])
 
 
@@ -262,7 +261,7 @@ def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:
 
 
 def _place(work: Work) -> Place:
-    place = in_force.place_of(work.configuration.apply, work.here.toolchain)
+    place = place_of(work.configuration.apply, work.here.toolchain)
     if place is None:
         raise PlumblineError("apply.scope is not set: choose user, site or modules")
     return place
@@ -272,7 +271,7 @@ def _take_out(work: Work) -> AppliedOutcome:
     """The generation before it is in force again."""
     place = _place(work)
     with ending.held():
-        return rollback.rollback(place.scope, place.root, place.name)
+        return standing.rollback(place.scope, place.root, place.name)
 
 
 def confirm(work: Work, number: int, row: Retuning) -> Retuning:
@@ -286,7 +285,7 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
     cells = [cell for cell, watched in stored.items() if watched.role != "reference"]
     about = f"generation {row.generation}"
     unused = ignored(work.configuration.apply, work.here.toolchain, work.db.path)
-    decisions = {} if unused else recheck.measure(work, cells, about).decisions
+    decisions = {} if unused else retuning.measure(work, cells, about).decisions
     comparisons = {cell: decision.told for cell, decision in decisions.items()}
     harm = _harmed(comparisons, before if row.search else {})
     if unused:
@@ -301,7 +300,7 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
         detail = f"{'; '.join(harm)}: rolled back, applied is now {now_there}"
         return ended(work, number, row, "rolled back", detail)
     gained = [
-        f"{cell.named}: {recheck.interval(comparisons[cell])}"
+        f"{cell.named}: {retuning.interval(comparisons[cell])}"
         for cell in before
         if cell in comparisons
     ]
@@ -312,7 +311,7 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
 def ignored(applying: Applying, toolchain: Toolchain, database: Path) -> list[str]:
     """Return why the library does not use what is applied; empty where it does, and where that
     cannot be checked."""
-    in_force_now = in_force.applied(applying, toolchain)
+    in_force_now = applied(applying, toolchain)
     if in_force_now is None:
         return []
     store, generation = in_force_now
@@ -341,10 +340,10 @@ def _harmed(
     """Say in words who was harmed; `before`: ratios of the cells that were searched, when their
     alarms were confirmed."""
     return [
-        f"{cell.named} takes {recheck.interval(comparison)} of what was learnt"
+        f"{cell.named} takes {retuning.interval(comparison)} of what was learnt"
         + (f", and {before[cell]:.2f} times before" if cell in before else "")
         for cell, comparison in comparisons.items()
-        if by_interval(comparison, recheck.LEAST_CHANGE, before.get(cell, 1.0)) == "slower"
+        if by_interval(comparison, retuning.LEAST_CHANGE, before.get(cell, 1.0)) == "slower"
     ]
 
 
@@ -367,7 +366,7 @@ def ended(
             )
             watching.renew_alarms(db, at, done)
         searched = [of_alarm(alarm) for _, alarm in opened_by]
-        recheck.forget(work, watched_cells, _anew(row, searched, list(watched_cells)))
+        retuning.forget(work, watched_cells, _anew(row, searched, list(watched_cells)))
     return row
 
 

@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from plumbline.daemon import in_force, looking, notify, step, taking, windows
-from plumbline.daemon import watched as watched_campaigns
+from plumbline.daemon import looking, notify, step, taking, watched, windows
 from plumbline.daemon.configuration import DaemonConfiguration, Neighbour, Retention
 from plumbline.daemon.step import DaemonStep, Next, Situation
 from plumbline.daemon.taking import Advance
@@ -28,7 +27,7 @@ from plumbline_db import old_samples, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, of_machine
 from plumbline_db.records import Campaign
-from plumbline_db.watch_records import WatchDay, WatchedCampaign
+from plumbline_db.watching import WatchDay, WatchedCampaign
 
 # The installation and the active files are checked this often, and at each step.
 LOOK_EVERY = timedelta(minutes=10)
@@ -59,7 +58,7 @@ class Watcher:
         self,
         configuration: DaemonConfiguration,
         clock: Clock,
-        find: Finder = watched_campaigns.find,
+        find: Finder = watched.find,
         alive: Callable[[], None] = lambda: None,
     ) -> None:
         self.configuration = configuration
@@ -75,7 +74,7 @@ class Watcher:
         PlumblineError where it is not known what is to be watched."""
         waits: list[Advance] = []
         lines = self._removal.once_a_day(db, self.configuration.keep, self._clock())
-        for each in watched_campaigns.asked(db, self.configuration):
+        for each in watched.asked(db, self.configuration):
             done = self._campaign(db, each)
             if done.step is not DaemonStep.WAIT or done.told or done.error:
                 return msgspec.structs.replace(done, said=[*lines, *done.said])
@@ -87,7 +86,7 @@ class Watcher:
     def plan(self, db: Database) -> list[tuple[WatchedTask, Next, windows.Due]]:
         """Return what would be done now, and when the next canary is due, of each campaign."""
         plans = []
-        for each in watched_campaigns.asked(db, self.configuration):
+        for each in watched.asked(db, self.configuration):
             _, following, due = self._following(db, each, self._clock())
             plans.append((each, following, due))
         return plans
@@ -155,7 +154,7 @@ class Watcher:
             settings=asked.settings,
             here=here,
             configuration=self.configuration,
-            in_force=in_force.find(db, campaign, here, self.configuration.apply),
+            in_force=watched.files_in_force(db, campaign, here, self.configuration.apply),
             clock=self._clock,
             progress=progress,
             tries_again=self._rest(asked) < LONGEST_REST,

@@ -12,8 +12,7 @@ import numpy as np
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon.cells import CanaryCell
 from plumbline.daemon.configuration import DaemonConfiguration
-from plumbline.daemon.in_force import InForce
-from plumbline.daemon.watched import Here
+from plumbline.daemon.watched import Here, InForce
 from plumbline.daemon.windows import Clock, iso
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress, Series, Silent
@@ -21,7 +20,7 @@ from plumbline.settings import Settings
 from plumbline_db import runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run, Suite
-from plumbline_db.watch_records import WatchDay
+from plumbline_db.watching import WatchDay
 
 # The quantile of the calls of a launch; docs/design/daemon.md has the reason.
 QUARTILE = 0.25

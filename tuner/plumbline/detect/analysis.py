@@ -13,15 +13,7 @@ import numpy as np
 
 from plumbline.detect import core
 from plumbline.detect.calls import RecordedCalls, collective_calls
-from plumbline.detect.columns import (
-    Indices,
-    Mask,
-    classes,
-    counted,
-    distinct,
-    first_of_each,
-    numbered,
-)
+from plumbline.detect.core import Indices, Mask, classes, counted, distinct, first_of_each, numbered
 from plumbline.detect.detecting import Detected, detect
 from plumbline.detect.findings import (
     HandMade,
@@ -33,11 +25,10 @@ from plumbline.detect.findings import (
     place_of,
     with_instances,
 )
-from plumbline.detect.instances import Instance, components, described
 from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.personal import is_uneven
 from plumbline.detect.recording import Recording
-from plumbline.detect.traffic import Traffic
+from plumbline.detect.traffic import Instance, Traffic, components, described
 
 # The part of what is saved in calls that shows in the run's time. The rest is waited for elsewhere:
 # a rank that comes sooner to the next message waits there for one that nothing has made faster.

@@ -12,7 +12,7 @@ import numpy as np
 
 from plumbline.core.application import Application
 from plumbline.detect import read
-from plumbline.detect.columns import Indices, Mask, Rows, classes, numbered
+from plumbline.detect.core import Indices, Mask, Rows, classes, numbered
 from plumbline.detect.kinds import EventKind
 from plumbline.detect.recording import Communicator, Recording
 from plumbline.results import profiling

@@ -17,30 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core, operators
-from plumbline.detect.columns import Indices, Mask, Rows, numbered, rows
-from plumbline.detect.instances import (
-    SMALLEST_GROUP,
-    WAYS,
-    ClassSearch,
-    Instance,
-    Shared,
-    classes_of,
-    in_classes,
-    in_order,
-    last_received,
-    messages_of,
-    partition,
-)
+from plumbline.detect.core import Indices, Mask, Rows, numbered, rows
 from plumbline.detect.kinds import Element
-from plumbline.detect.knowledge import SIGNAL, MessageClass, barriers
-from plumbline.detect.operators import Combined
+from plumbline.detect.operators import ENOUGH, Combined, assumed, halving, mutual, rooted
 from plumbline.detect.personal import EXPLAINED, LARGE, alltoalls, deliveries, personal
 from plumbline.detect.provenance import (
+    SIGNAL,
     Atoms,
+    MessageClass,
     Provenance,
     Spreads,
     allgathers,
     atoms,
+    barriers,
     broadcasts,
     complete,
     passing,
@@ -48,8 +37,21 @@ from plumbline.detect.provenance import (
     spreads,
 )
 from plumbline.detect.recording import PAYLOAD, Recording
-from plumbline.detect.reductions import ENOUGH, assumed, halving, mutual, rooted
-from plumbline.detect.traffic import Traffic, traffic
+from plumbline.detect.traffic import (
+    SMALLEST_GROUP,
+    WAYS,
+    ClassSearch,
+    Instance,
+    Shared,
+    Traffic,
+    classes_of,
+    in_classes,
+    in_order,
+    last_received,
+    messages_of,
+    partition,
+    traffic,
+)
 
 # At least this share of what a source line sends must belong to collectives if they look like
 # something else; the second value is for few ranks.

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.columns import (
+from plumbline.detect.core import (
     Indices,
     Rows,
     classes,
@@ -27,13 +27,12 @@ from plumbline.detect.columns import (
     starts,
 )
 from plumbline.detect.detecting import Detected
-from plumbline.detect.instances import Instance, components, described, split
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame, Recording
-from plumbline.detect.traffic import Traffic
+from plumbline.detect.traffic import Instance, Traffic, components, described, split
 from plumbline.settings.identity import now
-from plumbline_db.detections import Detection
+from plumbline_db.findings import Detection
 
 
 class Call(msgspec.Struct, frozen=True):

@@ -16,10 +16,9 @@ from starlette.routing import Route
 from plumbline.detect import findings as detected
 from plumbline.detect import words
 from plumbline.detect.findings import HandMade
-from plumbline_db import detections
 from plumbline_db.connection import Database
-from plumbline_db.detections import Detection
 from plumbline_db.errors import command_name, typed
+from plumbline_db.findings import Detection, detections, get_detection
 from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
 
@@ -55,7 +54,7 @@ def pages(db_path: Path) -> Pages:
 
     def listing(request: Request) -> Response:
         with Database.open(db_path) as db:
-            every = [_listed(detection) for detection in detections.every(db)]
+            every = [_listed(detection) for detection in detections(db)]
         return frame.page(request, _shown, "recordings.html", every=every, seconds=words.seconds)
 
     def one(request: Request) -> Response:
@@ -87,7 +86,7 @@ def pages(db_path: Path) -> Pages:
 @contextmanager
 def _opened(db_path: Path, request: Request) -> Iterator[Detection]:
     with Database.open(db_path) as db:
-        detection = detections.get(db, request.path_params["id"])
+        detection = get_detection(db, request.path_params["id"])
     if detection is None:
         raise HTTPException(404, "this recording does not exist")
     try:

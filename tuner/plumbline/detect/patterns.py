@@ -10,9 +10,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Element, EventKind, Flag, Mode
-from plumbline.detect.traffic import Traffic
+from plumbline.detect.traffic import Instance, Traffic
 
 # At most so many sizes of a finding are replayed, and so many messages of a pattern.
 MOST_SIZES, MOST_MESSAGES = 4, 4096

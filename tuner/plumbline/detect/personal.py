@@ -15,12 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core
-from plumbline.detect.columns import Indices, Mask, Rows, classes
-from plumbline.detect.instances import (
+from plumbline.detect.core import Indices, Mask, Rows, classes
+from plumbline.detect.provenance import Atoms, Provenance
+from plumbline.detect.recording import PAYLOAD
+from plumbline.detect.traffic import (
     SMALLEST_GROUP,
     WAYS,
     ClassSearch,
     Instance,
+    Traffic,
     classes_of,
     components,
     in_classes,
@@ -28,9 +31,6 @@ from plumbline.detect.instances import (
     messages_of,
     partition,
 )
-from plumbline.detect.provenance import Atoms, Provenance
-from plumbline.detect.recording import PAYLOAD
-from plumbline.detect.traffic import Traffic
 
 # Exchanges of all with all by Bruck's algorithm: blocks go to the rank 1, 2, 4 … further, by the
 # bits of their distance, many in one message. One block of each message goes nowhere else, so

@@ -18,18 +18,21 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect import core, record_file
-from plumbline.detect.columns import Indices, Mask, by_owner, numbered, ranges, rows, starts
+from plumbline.detect import core, recording
+from plumbline.detect.core import Indices, Mask, by_owner, numbered, ranges, rows, starts
 from plumbline.detect.kinds import EventKind, Flag
-from plumbline.detect.record_file import SUFFIX, Members, Offset, RankFile
 from plumbline.detect.recording import (
     EVENT,
     MESSAGE,
+    SUFFIX,
     CallSite,
     Communicator,
     Events,
     Frame,
+    Members,
     Messages,
+    Offset,
+    RankFile,
     RecordedRank,
     Recording,
 )
@@ -225,7 +228,7 @@ def _number(path: Path) -> tuple[int, str]:
 
 def _read(path: Path) -> RankFile:
     try:
-        return record_file.read(path)
+        return recording.read(path)
     except (OSError, ValueError) as error:
         raise PlumblineError(f"{path}: no record of a rank ({error}); record again") from error
 

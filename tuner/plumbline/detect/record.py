@@ -13,8 +13,7 @@ import numpy as np
 
 from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.read import ABOUT, About
-from plumbline.detect.record_file import SUFFIX
-from plumbline.detect.recording import CallSite, Frame, Recording
+from plumbline.detect.recording import SUFFIX, CallSite, Frame, Recording
 from plumbline.results.profiling import library_of, recorded_run, usual_environment
 from plumbline.system import paths, process, version
 from plumbline_db import scratch

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect.calls import plain_name
-from plumbline.detect.columns import Indices
+from plumbline.detect.core import Indices
 from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.recording import Recording
 from plumbline_db import scratch

@@ -1,26 +1,44 @@
 """The numbers that the models are fed with here: α and β from ping-pongs, γ from reductions inside
 a rank, the gaps of LogGP from floods. All of it read from launches that are stored: those of the
-campaign's own suite `explain` (measuring.py), else the last `plumbline measure pingpong` of this
-machine and library."""
+campaign's own suite `explain` (`measure` below), else the last `plumbline measure pingpong` of this
+machine and library. `measure` makes what is missing: short ping-pongs, reductions and floods.
+
+Some libraries can also count the messages of each rank to each other one, and print them at the end
+(CountsMessages). An algorithm that sends exactly what the default sends is what the default does,
+whatever time it takes. A launch for that calls one function at one size, by the default or by one
+candidate, each on a duplicate of MPI_COMM_WORLD; all else that is sent is the same in all of them.
+Candidates are tried from the one whose time is nearest to the default's, until one sends the same.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import get_args
 
 import msgspec
 
-from plumbline.measure import hockney
-from plumbline.model.costs import Network, Piece
+from plumbline.core.cell import Target
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.libraries import CountsMessages, Family
+from plumbline.measure import hockney, pingpong
+from plumbline.measure.launches import LaunchStore, Progress, Series
+from plumbline.measure.settling import until_settled
+from plumbline.model.schedules import Network, Piece
+from plumbline.search.outcome import first_of
+from plumbline.settings import Settings, identity, starting
+from plumbline.settings import toolchain as toolchains
+from plumbline_db import findings, machines, runs
 from plumbline_db import hockney as table
-from plumbline_db import runs
 from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 from plumbline_db.hockney import Hockney
 from plumbline_db.probe_records import Pair
-from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite
+from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite, Trial
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"
@@ -41,7 +59,7 @@ class Basis(msgspec.Struct, frozen=True):
     missing: list[str]
 
 
-def read(db: Database, campaign: Campaign) -> Basis | None:
+def read_basis(db: Database, campaign: Campaign) -> Basis | None:
     """None where no ping-pong is stored that fits."""
     lines, source = table.get(db, campaign.id), "ping-pongs of this campaign"
     if not lines:
@@ -112,3 +130,209 @@ def _gap(medians: Sequence[Medians], nprocs: int, network: Network, way: str) ->
             more = statistics.median(median.seconds) - network.message(block)
             return max(0.0, more / (nprocs - 2))
     return None
+
+
+CALLS = 16
+MOST_RANKS = 16  # what is printed grows with their square
+MOST_TRIED = 12
+TRIES = 5
+"""Ranks print at the same time, and lines may come mixed. Counts are the same in every launch, so
+that what two of these launches say alike is taken."""
+
+Matrix = dict[tuple[int, int], tuple[int, int]]
+"""Messages and bytes by sender and receiver."""
+
+
+def suite(target: Target, position: int) -> Suite:
+    """Return the suite of the default (0), or of a candidate by its place among those to try."""
+    cell = f"{target.function.removeprefix('MPI_')}-{target.bytes}"
+    return SUITE.part(cell).of(str(position))
+
+
+def to_try(trials: Sequence[Trial]) -> list[Trial]:
+    """The library's own algorithms, the nearest to the default's time first."""
+    own = [trial for trial in trials if trial.variant == "default" and trial.knobs and trial.ratio]
+    return sorted(own, key=lambda trial: abs(math.log(trial.ratio or 1.0)))[:MOST_TRIED]
+
+
+def observe(
+    family: CountsMessages,
+    store: LaunchStore,
+    settings: Settings,
+    searched: Mapping[Target, Sequence[Trial]],
+    hot: Mapping[str, str],
+) -> None:
+    """Launches what tells the defaults of these cells."""
+    for target, trials in searched.items():
+        plan = _plan(settings, target, {})
+        default = _launched(family, store, suite(target, 0), plan, hot)
+        if default is None:
+            return  # it counts nothing here
+        for position, trial in enumerate(to_try(trials), 1):
+            plan = _plan(settings, target, trial.knobs)
+            matrix = _launched(family, store, suite(target, position), plan, hot)
+            if matrix is not None and same(matrix, default):
+                break
+
+
+def default_sends(
+    family: Family | None, db: Database, campaign: str, target: Target, trials: Sequence[Trial]
+) -> tuple[bool, Trial | None]:
+    """Return whether the library was asked, and the candidate that sends what the default sends."""
+    if not isinstance(family, CountsMessages):
+        return False, None
+    default = _stored(family, db, campaign, suite(target, 0).name)
+    if default is None:
+        return False, None
+    for position, trial in enumerate(to_try(trials), 1):
+        matrix = _stored(family, db, campaign, suite(target, position).name)
+        if matrix is not None and same(matrix, default):
+            return True, trial
+    return True, None
+
+
+def same(a: Matrix, b: Matrix) -> bool:
+    """Return whether two launches sent the same, but for less than one message or byte a call."""
+    return all(
+        abs(x - y) < CALLS // 2
+        for pair in a.keys() | b.keys()
+        for x, y in zip(a.get(pair, (0, 0)), b.get(pair, (0, 0)), strict=True)
+    )
+
+
+def parse(family: CountsMessages, text: str) -> Matrix | None:
+    """The messages that the library sent for its own collectives. None where there are none, or a
+    pair stands twice."""
+    matrix: Matrix = {}
+    for sender, receiver, messages, size in family.messages(text):
+        if (sender, receiver) in matrix:
+            return None
+        matrix[sender, receiver] = (messages, size)
+    return matrix or None
+
+
+def agreed(family: CountsMessages, texts: Iterable[str]) -> Matrix | None:
+    """Return what two launches say alike."""
+    matrices: list[Matrix] = []
+    for text in texts:
+        matrix = parse(family, text)
+        if matrix is not None and matrix in matrices:
+            return matrix
+        matrices += [] if matrix is None else [matrix]
+    return None
+
+
+def _plan(settings: Settings, target: Target, knobs: Mapping[str, str]) -> Plan:
+    case = PlanCase(
+        target.function,
+        target.bytes,
+        configuration=Configuration.of(knobs),
+        plain_duplicate=not knobs,
+    )
+    return Plan(
+        name=SUITE.name,
+        seed=settings.sampling.seed,
+        cases=(case,),
+        data=settings.cases.data,
+        blocks=1,
+        reps=CALLS,
+        warmup=0,
+        rewarm=0,
+        sync="none",
+    )
+
+
+def _launched(
+    family: CountsMessages, store: LaunchStore, own: Suite, plan: Plan, hot: Mapping[str, str]
+) -> Matrix | None:
+    plan = msgspec.structs.replace(plan, name=own.name)
+    texts: list[str] = []
+    for sequence in range(TRIES):
+        run = store.launch(own, sequence, plan, dict(hot) | family.counting).run
+        texts += [run.stderr] if run.finished else []
+        matrix = agreed(family, texts)
+        if matrix is not None or not run.finished or family.counted not in run.stderr:
+            return matrix
+    return None
+
+
+def _stored(family: CountsMessages, db: Database, campaign: str, name: str) -> Matrix | None:
+    launched = (runs.get(db, campaign, name, sequence) for sequence in range(TRIES))
+    there = itertools.takewhile(lambda run: run is not None, launched)
+    return agreed(family, (run.stderr for run in there if run and run.finished))
+
+
+MESSAGES = (0, 8, 64, 512, 2048, 8192, 32768, 131072, 1048576)
+REDUCED = (1024, 4096, 16384, 65536, 262144)
+LAUNCHES = 6  # the fewest that have an interval
+_TRIPS = 50
+
+
+def plan(settings: Settings) -> Plan:
+    """One launch."""
+    data = settings.cases.data
+    floods = [
+        PlanCase(function, least_bytes(function, settings.ranks.nprocs, data), variant)
+        for function, variant in FLOODS.values()
+        if settings.ranks.nprocs > 2
+    ]
+    simulated = settings.ranks.simulate is not None
+    unsettled = Plan(
+        name=SUITE.name,
+        seed=settings.sampling.seed,
+        cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
+        data=data,
+        blocks=settings.sampling.blocks,
+        reps=settings.sampling.reps,
+        warmup=1 if simulated else 16,
+        sync=settings.start_scheme,
+        pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
+    )
+    settled = until_settled(unsettled, simulated=simulated)
+    return msgspec.structs.replace(settled, warmup=unsettled.warmup)  # round trips have no other
+
+
+def launches(campaign: Campaign) -> int:
+    """Return how many there are in all."""
+    return LAUNCHES if identity.settings_of(campaign.settings).ranks.simulate is None else 1
+
+
+def measure(
+    db: Database, campaign: Campaign, progress: Progress | None = None, beside: Path | None = None
+) -> None:
+    """Launches what is missing, and stores the lines that are fitted to it. Raises UsageError where
+    the library that is found here is not the campaign's."""
+    if campaign.imported_from:
+        raise UsageError(f"campaign {campaign.named} can be explained where it was run")
+    settings = identity.settings_of(campaign.settings)
+    prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
+    toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)
+    installed, library = toolchain.installation.library, campaign.library_fingerprint
+    if (installed.fingerprint, toolchain.machine.id) != (library, campaign.machine):
+        raise UsageError(
+            f"campaign {campaign.id} was run on another machine or with another build of its "
+            f"library than {installed.id} under {prefix}: it can be explained there"
+        )
+    starter = starting.starter(toolchain, settings)
+    starter.require(plan(settings).text())
+    store = LaunchStore(db, campaign.id, starter, progress)
+    store.progress.step("messages to and fro, reductions inside a rank")
+    Series(store, SUITE, plan(settings), {}).advance(launches(campaign))
+    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
+    # Not every version can force an algorithm if the site has rules of its own.
+    family, few = toolchain.family, campaign.nprocs <= MOST_RANKS
+    asks = few and campaign.site_rules is None
+    if asks and isinstance(family, CountsMessages) and family.counts in toolchain.knobs:
+        store.progress.step("who sends how much to whom")
+        observe(family, store, settings, _violated(db, campaign), toolchain.space.hot_environment)
+
+
+def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
+    """Searched cells that violate a guideline, with what was tried first."""
+    cells = {
+        Target(verdict.function, verdict.bytes)
+        for verdict in findings.get_verdicts(db, campaign.id, "before")
+        if verdict.verdict == "violated" and verdict.replaceable
+    }
+    first_searches = first_of(findings.all_searches(db, campaign.id))
+    return {target: search.trials for target, search in first_searches.items() if target in cells}

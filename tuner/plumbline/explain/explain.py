@@ -16,15 +16,20 @@ import msgspec
 from plumbline.core.cell import Target
 from plumbline.core.configuration import variant_name
 from plumbline.core.winner import deciding
-from plumbline.explain import basis as bases
-from plumbline.explain import traffic
-from plumbline.explain.basis import Basis
+from plumbline.explain.basis import Basis, default_sends, read_basis
 from plumbline.libraries import find_simulated, of_name, space_file
 from plumbline.libraries.space import Space
-from plumbline.model.bounds import Bound, bound
-from plumbline.model.costs import deviation, formula, hockney, loggp, middle_deviation
 from plumbline.model.names import Followed, followed
-from plumbline.model.schedules import Shape
+from plumbline.model.schedules import (
+    Bound,
+    Shape,
+    bound,
+    deviation,
+    formula,
+    hockney,
+    loggp,
+    middle_deviation,
+)
 from plumbline.results.report import Report
 from plumbline.search.outcome import first_of, is_of, label
 from plumbline.settings import Settings
@@ -160,7 +165,7 @@ def _standards(library: Library, settings: Settings) -> Standards:
 def explain(db: Database, report: Report, space: Space, standards: Standards) -> Explanation:
     """Every cell of the campaign that violates a guideline, or was searched."""
     family = of_name(report.library.family)
-    basis = bases.read(db, report.campaign)
+    basis = read_basis(db, report.campaign)
     settings = settings_of(report.campaign.settings)
     defaults = _defaults(db, report)
     searched = first_of(report.searches)
@@ -170,7 +175,7 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
             violated.setdefault(Target(verdict.function, verdict.bytes), []).append(verdict)
     reader = _Cells(report, settings, space, standards, basis)
     default_by_cell = {
-        target: traffic.default_sends(family, db, report.campaign.id, target, search.trials)
+        target: default_sends(family, db, report.campaign.id, target, search.trials)
         for target, search in searched.items()
     }
     cells = [

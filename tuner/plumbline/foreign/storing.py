@@ -15,7 +15,8 @@ from msgspec import structs
 
 from plumbline.core import printed_text as text
 from plumbline.core.printed_text import Line
-from plumbline_db import campaigns, cell_times, machines, runs
+from plumbline.foreign.benchmarks import Madmpi, Pico, Reframe, Reprompi, Skampi
+from plumbline_db import campaigns, launch_records, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.layout import FOREIGN
@@ -32,12 +33,7 @@ from plumbline_db.records import (
 )
 
 from .imb import Imb
-from .madmpi import Madmpi
 from .osu import Osu
-from .pico import Pico
-from .reframe import Reframe
-from .reprompi import Reprompi
-from .skampi import Skampi
 from .table import MOST_ROWS, GivenOutput, GivenRanks, GivenTable, GivenTime, OutputFormat
 
 _FORMATS: tuple[OutputFormat, ...] = (
@@ -324,7 +320,7 @@ def _put(
         timed_seconds=0.0,
     )
     runs.put(db, run, records, suite)
-    cell_times.add(db, run.id, given)
+    launch_records.add_cell_times(db, run.id, given)
 
 
 def _summary(row: GivenTime) -> dict[str, object]:

@@ -9,19 +9,19 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from plumbline.core.reach import Reach
-from plumbline.libraries.canary import DeliberateError
 from plumbline.system import modules, version
 from plumbline.system.placement import Placement
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Library
+from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import families as exported
 
 # Ids become names of folders and files.
@@ -329,3 +329,87 @@ def find_simulated(selector: str, prefix: Path | None = None) -> tuple[Family, I
         if installation.library.build["selector"] == selector:
             return simulator, installation
     raise PlumblineError(simulator.missing(prefix))
+
+
+class DeliberateError(msgspec.Struct, frozen=True):
+    """`environment` has the error in it, in what `name` says (a file, a variable). It concerns the
+    `functions` (none: all that have a winner of the library's own parameters), and winners for some
+    sizes from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one
+    (`cells`), or the launch as a whole; `nothing`: the library ignores in silence what it does not
+    take, so that there is none, and that is said. `one_of`: it is enough that one of the measured
+    sizes fails, as the library knows better at others, or is wrong, as it may swallow the error.
+
+    Launches fail for other reasons too. `says` is what the library writes to standard error when it
+    meets the error (a regular expression; empty: nothing certain). `control` has no error in it,
+    and all else that the canary adds (None: the exported settings as they are)."""
+
+    name: str
+    environment: dict[str, str]
+    functions: tuple[str, ...] = ()
+    bytes_from: int = 0
+    bytes_to: int = UNBOUNDED_BYTES
+    fails: Literal["cells", "launch", "nothing"] = "cells"
+    one_of: bool = False
+    says: str = ""
+    control: dict[str, str] | None = None
+
+    def concerns(self, winner: Winner) -> bool:
+        if self.functions and winner.function not in self.functions:
+            return False
+        return self.bytes_from <= winner.bytes_to and winner.bytes_from <= self.bytes_to
+
+
+def in_copy(
+    environment: Mapping[str, str], original: str, corrupt: Callable[[str], str], folder: Path
+) -> dict[str, str]:
+    """`environment` with a corrupted copy, in `folder`, wherever it names the file `original`."""
+    copy = folder / f"canary-{Path(original).name}"
+    copy.write_text(corrupt(user_files.text(original)))
+    return {key: value.replace(original, str(copy)) for key, value in environment.items()}
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    value: int
+    name: str
+
+
+class _Variable(msgspec.Struct, frozen=True):
+    name: str
+    type: str
+    scope: str
+    value: str | None = None
+    enumerators: list[_Choice] = []
+
+
+class _System(msgspec.Struct, frozen=True):
+    """The part of `probe system` that is read."""
+
+    variables: list[_Variable]
+
+
+def reported(text: str) -> dict[str, Knob]:
+    """Return the knobs from the probe's report. Raises ValidationError (a ValueError) if the text
+    is no report."""
+    return {
+        variable.name: _knob(variable)
+        for variable in msgspec.json.decode(text, type=_System).variables
+    }
+
+
+def reported_among(output: str) -> dict[str, Knob]:
+    """Return the knobs from the probe's line among other lines; empty if there is no such line."""
+    line = next((line for line in output.splitlines() if line.startswith('{"probe"')), None)
+    return {} if line is None else reported(line)
+
+
+def _knob(variable: _Variable) -> Knob:
+    """Return the knob, with the name of its value if values have names."""
+    names = {str(choice.value): choice.name for choice in variable.enumerators}
+    value = variable.value or ""
+    return Knob(
+        name=variable.name,
+        value=names.get(value, value),
+        type=variable.type,
+        writable=variable.scope not in ("constant", "read-only"),
+        choices={name: int(number) for number, name in names.items()},
+    )

@@ -1,6 +1,6 @@
 """The way in which variables enter the ranks that a user's own mpirun or srun starts, and nothing
 else of his shell: mpirun itself must not be preloaded. Each family knows how for its mpirun;
-exported files do the same in sh (exporters/plumbline_exporters/family, by_srun.py)."""
+exported files do the same in sh (exporters/plumbline_exporters/family, plumbline_sh.py)."""
 
 from __future__ import annotations
 

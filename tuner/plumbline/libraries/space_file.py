@@ -28,7 +28,7 @@ from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Library
 from plumbline_exporters import facts, families
 from plumbline_exporters.finding import Known, Parameter
-from plumbline_exporters.lint import parameter_table
+from plumbline_exporters.lint import parameters
 
 
 def known_parameters(folder: Path) -> tuple[Known, ...]:
@@ -49,7 +49,7 @@ def _of_family(path: Path, table: Path) -> Iterator[Known]:
     if not table.is_file():
         yield from spaces
         return
-    for column in parameter_table.read(table):
+    for column in parameters.read(table):
         space = next((space for space in spaces if space.holds((*column.minimum, 0))), None)
         nearest = space or spaces[0 if column.minimum < spaces[0].minimum else -1]
         of_space = {} if space is None else space.parameters
@@ -159,7 +159,7 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 @functools.lru_cache(maxsize=16)
 def _of_files(path: Path, table: Path, states: tuple[object, ...]) -> tuple[Space, ...]:
     del states
-    versions = parameter_table.rows(table)[1].values() if table.is_file() else ()
+    versions = parameters.rows(table)[1].values() if table.is_file() else ()
     names = frozenset(name for version in versions for name in version)
     return tuple(
         msgspec.structs.replace(space.whole(), registered=names) for space in _as_written(path)

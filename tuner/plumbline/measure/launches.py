@@ -7,6 +7,7 @@ only a library that cannot start the probe at all is."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,6 +45,7 @@ from plumbline_db.records import Event, Failure, Run, Suite
 # stay alive, so that most launches do not start any.
 _STARTS_OF_TABLES = 4
 STARTS = 2
+_EXPLORES = frozenset(("search",))  # kinds of launches that judge no table
 # A block of a case costs some 27 us beside its calls, and blocks tell no more than samples do:
 # first so many times the samples of a block that were asked for, then so many times the blocks.
 MOST_REPS = 16
@@ -81,19 +83,22 @@ class Filling:
 
     def filled(self, kind: str, plan: Plan) -> Plan:
         """`plan` with as many samples as can be taken in the time of STARTS starts: first more of
-        them in a block, then more blocks; never fewer than it has. Where cases end by `precision`,
-        it is no finer than launches are alike."""
+        them in a block, then more blocks; never fewer than it has."""
         usual = self._seconds(kind, plan)
-        if plan.precision:
-            precise = max(plan.precision, self._spread / 2)
-            plan = msgspec.structs.replace(plan, precision=precise)
+        plan = self.no_surer(plan)
         if self._start_seconds is None or not usual:
             return plan
-        starts = _STARTS_OF_TABLES if plan.precision else STARTS
+        judges = bool(plan.precision) and kind not in _EXPLORES
+        starts = _STARTS_OF_TABLES if judges else STARTS
         times = max(1.0, starts * self._start_seconds / usual)
         reps = int(plan.reps * min(times, MOST_REPS))
         blocks = int(plan.blocks * min(times * plan.reps / reps, MOST_BLOCKS))
         return msgspec.structs.replace(plan, reps=reps, blocks=blocks)
+
+    def no_surer(self, plan: Plan) -> Plan:
+        """`plan` with a `precision` that is no finer than launches are alike, where it has one."""
+        precise = max(plan.precision, self._spread / 2) if plan.precision else 0.0
+        return msgspec.structs.replace(plan, precision=precise)
 
     def _seconds(self, kind: str, plan: Plan) -> float:
         """Return what measuring takes if each case takes all blocks; 0: nothing is known. A case
@@ -185,11 +190,15 @@ class SlowLaunches(msgspec.Struct, frozen=True):
     factor: float = 1.0
 
 
+class LimitReached(PlumblineError):
+    """No launch may start any more. What was measured is kept."""
+
+
 class LaunchStore:
     """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
     time of the launches this process has asked for, stored or started: a decision that rests on it
-    comes out the same when a campaign is replayed. With `other_work`, a launch that ran beside some
-    is repeated at once."""
+    comes out the same when a campaign is replayed. After `limit_seconds` of it none starts, and
+    LimitReached is raised. With `other_work`, a launch that ran beside some is repeated at once."""
 
     def __init__(
         self,
@@ -205,6 +214,7 @@ class LaunchStore:
         self.starter = starter
         self.progress = progress or Silent()
         self.spent_seconds = 0.0
+        self.limit_seconds = math.inf
         self.aside = Aside()
         self.repetitions: Mapping[PlanCase, int] = {}  # counted by a stopping rule
         self._asked: set[str] = set()
@@ -225,6 +235,10 @@ class LaunchStore:
         if counted or self.starter.family.simulates:
             return plan
         return self._filling.filled(_kind(suite), plan)
+
+    def no_surer(self, plan: Plan) -> Plan:
+        """`plan` whose cases end once they are as sure as launches of this campaign are alike."""
+        return self._filling.no_surer(plan)
 
     def differ(self, spread: float) -> None:
         """Launches of this campaign differ by that much: so sure a case need be in one of them."""
@@ -310,6 +324,11 @@ class LaunchStore:
         done = self._stored(suite, sequence, text)
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
         while done is None:
+            if self.spent_seconds >= self.limit_seconds:
+                raise LimitReached(
+                    f"the budget was used up after {self.spent_seconds:.0f} s in launches; they "
+                    "are kept, and the same command with a larger budget goes on"
+                )
             self._begin()
             self.starter.begin(self._experiment(suite))
             run, records = self.starter.start(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from plumbline.core.plan import Plan
 from plumbline.measure import conditions
-from plumbline.system import processor_time
-from plumbline.system.processor_time import Others
+from plumbline.system import machine
+from plumbline.system.machine import Others
 from plumbline.system.words import counted
 from plumbline_db.probe_records import Footer, Load, ProbeRecord
 from plumbline_db.records import Verdict
@@ -35,7 +35,7 @@ class OtherWork:
         self,
         wait_seconds: float = 0.0,
         *,
-        look: Callable[[], Others | None] = processor_time.look,
+        look: Callable[[], Others | None] = machine.look,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`look` takes a moment, and returns what others took in it."""

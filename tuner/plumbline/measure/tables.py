@@ -80,6 +80,11 @@ def _on_fewer_ranks(
     ]
 
 
+# Calls of a case before its first samples: from the third one on they take as long as later ones,
+# unless the library learns, and then a case goes on until it has settled.
+_WARMUP = 4
+
+
 def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
     whole = Plan(
         name="",
@@ -88,6 +93,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         data=settings.cases.data,
         blocks=settings.sampling.blocks,
         reps=settings.sampling.reps,
+        warmup=_WARMUP,
         sync=settings.start_scheme,
         runtime="global" if settings.way.use == SYNCHRONISED else "local",
         use="" if USES.get(settings.way.use) else settings.way.use,

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .costs import CriticalPath, Flood, MessageGroup, cost
+from plumbline.model.schedules import CriticalPath, Flood, MessageGroup, cost
+
 from .schedules import (
     BRUCK,
     CHAN,
@@ -287,7 +288,7 @@ def circulant_bcast(shape: Shape) -> CriticalPath:
 @schedule("split_binary", "MPI_Bcast", source=PJESIVAC)
 def split_bcast(shape: Shape) -> CriticalPath:
     """halves of the vector down two halves of a binary tree, then exchanged"""
-    half = _halved(shape)
+    half = Shape(shape.nprocs, shape.bytes / 2, shape.segment_bytes, shape.radix, shape.chains)
     down = MessageGroup(2, half.segment, "out", rounds=binary_steps(half))
     return cost(down, MessageGroup(1, half.bytes))
 
@@ -303,10 +304,6 @@ def scatter_doubling_bcast(shape: Shape) -> CriticalPath:
 def scatter_ring_bcast(shape: Shape) -> CriticalPath:
     """binomial scatter, then allgather on a ring"""
     return binomial_scatter(shape) + cost(MessageGroup(shape.nprocs - 1, shape.block))
-
-
-def _halved(shape: Shape) -> Shape:
-    return Shape(shape.nprocs, shape.bytes / 2, shape.segment_bytes, shape.radix, shape.chains)
 
 
 # --- Scatter and Gather: a block for or from every rank ------------------------------------------

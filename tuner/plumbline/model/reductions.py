@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from .costs import CriticalPath, MessageGroup, cost
+from plumbline.model.schedules import CriticalPath, MessageGroup, cost
+
 from .movements import binomial_bcast, binomial_gather, knomial_bcast, linear_bcast
 from .schedules import (
     JEAUGEY,

@@ -1,13 +1,5 @@
-"""Two overlap campaigns, cell by cell: whose ratio is lower, whose time is shorter. Pure.
-
-Both are looked at, for a ratio alone misleads: beside a message that takes ten times as long, more
-can be hidden. The campaigns were measured apart: what changed in the machine between them is in
-the differences, and no interval knows of it (compare.py). So no side is called faster here; what is
-counted are cells whose intervals do not touch.
-
-The overhead ratio is of a configuration's own message: one that makes the message slow hides it
-well. Regret is of time: T_measured over max(T_comm, w), where T_comm is the shortest message alone
-among all configurations and w the shortest work alone. 1 is perfect overlap of the best message."""
+"""Overlap campaigns that the database holds: which there are, how they were set, their cells.
+Reads; measures nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +11,117 @@ from typing import Any
 import msgspec
 
 from plumbline.measure import factors
-from plumbline.overlap.benches import LOAD
+from plumbline.overlap import suite
+from plumbline.overlap.benches import LOAD, OverlapSettings
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.stored import MeasuredCampaign, Stored, how
 from plumbline.overlap.suite import OverlapResult
 from plumbline.results import compare, sides
-from plumbline.results.sides import SideConditions
-from plumbline_db.errors import UsageError
+from plumbline.results.sides import ComparedSide, Name, SideConditions
+from plumbline_db import campaigns, machines, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError, command_name
+from plumbline_db.records import Campaign, Library, Machine
+
+# Settings that say how something was measured, not how much; knobs do too.
+_HOW = ("kernel", "aid", "test_ns")
+
+
+class Stored(msgspec.Struct, frozen=True):
+    campaign: Campaign
+    settings: OverlapSettings
+    library: Library
+    machine: Machine
+
+    @property
+    def name(self) -> str:
+        """One line of a sheet: library, ranks and what is not as usual."""
+        ranks = f"{self.campaign.nprocs} ranks"
+        crowded = " (oversubscribed)" if self.campaign.oversubscribed else ""
+        return ", ".join([self.library.id, ranks + crowded, *self.configuration()])
+
+    @property
+    def label(self) -> str:
+        """The same with its id."""
+        return f"{self.name} ({self.campaign.id})"
+
+    def configuration(self) -> list[str]:
+        """The settings that other campaigns may have otherwise."""
+        usual = how(OverlapSettings(self.campaign.nprocs))
+        values = how(self.settings).items()
+        return [f"{name} {value}" for name, value in values if value != usual.get(name)]
+
+
+def how(settings: OverlapSettings) -> dict[str, str]:
+    """Each setting that is not about how much is measured, as text; a knob is one."""
+    return {name: str(getattr(settings, name)) for name in _HOW} | settings.knobs.as_dict()
+
+
+class _Asked(msgspec.Struct):
+    command: str = ""
+
+
+def every(db: Database) -> list[Stored]:
+    """Return the overlap campaigns in the order in which they were started."""
+    return [_stored(db, campaign) for campaign in campaigns.every(db) if _is_overlap(campaign)]
+
+
+def one(db: Database, id: str) -> Stored:
+    """Raises UsageError that lists what there is."""
+    overlap_campaigns = {
+        campaign.id: campaign for campaign in campaigns.every(db) if _is_overlap(campaign)
+    }
+    if id not in overlap_campaigns:
+        listed = ", ".join(overlap_campaigns) or f"none (run `{command_name()} overlap` first)"
+        raise UsageError(f"{db.path} contains no overlap campaign {id}; it contains: {listed}")
+    return _stored(db, overlap_campaigns[id])
+
+
+def _is_overlap(campaign: Campaign) -> bool:
+    try:
+        return msgspec.json.decode(campaign.settings, type=_Asked).command == "overlap"
+    except msgspec.DecodeError:
+        return False
+
+
+def _stored(db: Database, campaign: Campaign) -> Stored:
+    return Stored(
+        campaign,
+        msgspec.json.decode(campaign.settings, type=OverlapSettings),
+        machines.library(db, campaign.library_fingerprint),
+        machines.machine(db, campaign.machine),
+    )
+
+
+class MeasuredCampaign(msgspec.Struct, frozen=True):
+    """A campaign with its cells so far, and its launches and their surroundings as a comparison has
+    them."""
+
+    stored: Stored
+    side: ComparedSide
+    cells: list[OverlapResult]
+
+
+def measured(db: Database, stored: Stored) -> MeasuredCampaign:
+    """Raises UsageError where nothing is measured yet; PlumblineError where its launches may not be
+    joined, or as `suite.read`."""
+    id = stored.campaign.id
+    launches = runs.surroundings(db, id)
+    if not launches:
+        raise UsageError(f"overlap campaign {id} has no finished launch yet")
+    factors.require_joinable(
+        factors.named(launches), across_suites=True, otherwise="Measure afresh with --new"
+    )
+    side = ComparedSide(
+        name=Name(id, None, id, "", "", ""),
+        database=db.path,
+        campaign=stored.campaign,
+        machine=stored.machine,
+        library=stored.library,
+        suites=list(dict.fromkeys(launch.suite for launch in launches)),
+        launches=launches,
+        samples=[],
+    )
+    return MeasuredCampaign(stored, side, suite.read(db, stored.campaign, stored.settings))
 
 
 class Between(msgspec.Struct, frozen=True):

@@ -14,11 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plumbline.overlap import classes, difference, heatmap, sheet, stored, suite
+from plumbline.overlap import classes, difference, heatmap, sheet, suite
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.difference import Between
+from plumbline.overlap.difference import Between, MeasuredCampaign, Stored
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.stored import MeasuredCampaign, Stored
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
 from plumbline.system.lru import BoundedCache
@@ -75,14 +74,14 @@ class _OverlapPages:
 
     def listing(self, request: Request) -> Response:
         with Database.open(self._path) as db:
-            every = stored.every(db)
+            every = difference.every(db)
             states = {each.campaign.id: campaigns.state(db, each.campaign) for each in every}
         return frame.page(request, _shown, "overlap.html", every=every[::-1], states=states)
 
     def maps(self, request: Request) -> Response:
         with _opened(self._path) as db:
-            campaign = stored.one(db, request.path_params["id"])
-            others = [each for each in stored.every(db) if each != campaign]
+            campaign = difference.one(db, request.path_params["id"])
+            others = [each for each in difference.every(db) if each != campaign]
             cells, state = self._cells(db, campaign), _state(db, campaign)
             standing = campaigns.state(db, campaign.campaign)
         drawn: list[str] = []
@@ -102,7 +101,7 @@ class _OverlapPages:
 
     def maps_json(self, request: Request) -> Response:
         with _opened(self._path) as db:
-            campaign = stored.one(db, request.path_params["id"])
+            campaign = difference.one(db, request.path_params["id"])
             cells = self._cells(db, campaign)
         library_classes = classes.of(cells)
         words = classes.library_words(library_classes, None)
@@ -134,12 +133,12 @@ class _OverlapPages:
 
     def _pair(self, request: Request) -> tuple[Between, Hashable]:
         with _opened(self._path) as db:
-            a, b = (stored.one(db, request.path_params[name]) for name in ("id", "other"))
+            a, b = (difference.one(db, request.path_params[name]) for name in ("id", "other"))
             compared = difference.campaigns_apart(self._read(db, a), self._read(db, b))
             return compared, (_state(db, a), _state(db, b))
 
     def _read(self, db: Database, campaign: Stored) -> MeasuredCampaign:
-        return self._measured.get(_state(db, campaign), lambda: stored.measured(db, campaign))
+        return self._measured.get(_state(db, campaign), lambda: difference.measured(db, campaign))
 
     def _cells(self, db: Database, campaign: Stored) -> list[OverlapResult]:
         """Return the cells of a campaign; none before its first launch."""

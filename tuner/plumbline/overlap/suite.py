@@ -22,7 +22,7 @@ from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import conditions
 from plumbline.measure.conditions import Weakness
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.overlap import benches, metric, place
+from plumbline.overlap import benches, metric
 from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.settings import identity
@@ -142,7 +142,7 @@ def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None =
             parts.function,
             parts.requests,
             threads,
-            settings.aid in place.HELPERS,
+            settings.aid in benches.HELPERS,
             spare=settings.aid == "spare",
         )
         for size, work, threads in (every_cell(settings, bench) if chosen is None else chosen)
@@ -263,7 +263,7 @@ def _launch(
     environment = store.starter.family.in_environment(settings.knobs.as_dict())
     series = {
         bench: Series(
-            store, suite_of(bench, stage), plan, environment | place.aid_environment(plan)
+            store, suite_of(bench, stage), plan, environment | benches.aid_environment(plan)
         )
         for bench, plan in plans.items()
     }

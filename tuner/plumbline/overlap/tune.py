@@ -35,7 +35,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import by_interval, slower
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline_db import campaigns, runs, table_samples, verdicts, winners
+from plumbline_db import campaigns, findings, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Medians, Suite, Verdict, Winner
@@ -74,8 +74,10 @@ def tuned_lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> lis
     asked = msgspec.json.decode(campaign.settings, type=OverlapTuningSettings)
     own = metric.own_ns(metric.read_sides(db, campaign.id, ["pilot"]), LEAST_NS)
     grid = grid_of(asked, guidelines, own)
-    before = verdicts.get(db, campaign.id, "before")
-    after = {_place(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
+    before = findings.get_verdicts(db, campaign.id, "before")
+    after = {
+        _place(verdict): verdict for verdict in findings.get_verdicts(db, campaign.id, "after")
+    }
     return [
         TunedGuideline(
             verdict.guideline,
@@ -305,7 +307,7 @@ class OverlapTuning:
             take_turns(store, [Arm(own, first)], settings.sampling.launches)
             self._before = self._decide("before", own, {})
             self._after = self._before
-            verdicts.put(store.db, store.campaign, "before", self._before)
+            findings.put_verdicts(store.db, store.campaign, "before", self._before)
             return
         violated = [verdict for verdict in self._before if verdict.verdict == "violated"]
         slow = [Side(verdict.function, verdict.lhs, verdict.bytes) for verdict in violated]
@@ -323,8 +325,8 @@ class OverlapTuning:
         done = msgspec.structs.replace(self._campaign, state="finished", finished=identity.now())
         self._files.finish(done, kept)
         after = [msgspec.structs.replace(verdict, stage="after") for verdict in self._after]
-        verdicts.put(store.db, store.campaign, "after", after)
-        winners.put(store.db, store.campaign, kept)
+        findings.put_verdicts(store.db, store.campaign, "after", after)
+        findings.put_winners(store.db, store.campaign, kept)
         campaigns.put(store.db, done)
         return done
 

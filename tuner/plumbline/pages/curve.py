@@ -20,12 +20,11 @@ from plumbline.measure.hockney import median_interval
 from plumbline.results import sides
 from plumbline.search.outcome import label
 from plumbline.verify.significance.signed_rank import paired_ratio
-from plumbline_db import campaigns, points, runs, sweeps, table_samples, verdicts
+from plumbline_db import campaigns, findings, points, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.points import SuitePoint
+from plumbline_db.points import SuitePoint, Sweep
 from plumbline_db.records import Campaign, Case, Medians
-from plumbline_db.sweeps import Sweep
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -41,19 +40,19 @@ class Offered(msgspec.Struct, frozen=True):
 def offered(db: Database, campaign: str, *, every: bool) -> list[Offered]:
     """Return the choices of its tables; with `every` of all its suites too, and of a run of suites
     of these."""
-    described = sweeps.described(db, campaign)
+    described = points.described(db, campaign)
     if described:
         return [
             _offered(f"{campaign}/{suite.name}", suite.sweeps, suite.axis, suite.by_rank)
             for suite in described
         ]
     choices = []
-    for stage in verdicts.stages(db, campaign):
-        names = table_samples.suites(verdicts.get(db, campaign, stage))
-        choices.append(_offered(f"{campaign}:{stage}", sweeps.listed(db, campaign, names)))
+    for stage in findings.stages(db, campaign):
+        names = table_samples.suites(findings.get_verdicts(db, campaign, stage))
+        choices.append(_offered(f"{campaign}:{stage}", points.sweeps(db, campaign, names)))
     if every or not choices:
         by_suite: dict[str, list[Sweep]] = {}
-        for sweep in sweeps.listed(db, campaign):
+        for sweep in points.sweeps(db, campaign):
             by_suite.setdefault(sweep.suite, []).append(sweep)
         choices += [_offered(f"{campaign}/{name}", listed) for name, listed in by_suite.items()]
     return [choice for choice in choices if choice.functions]
@@ -240,7 +239,7 @@ def _source(db: Database, side: str) -> _Source:
         looks = sides.all_looks(own_suites, stored) if asked else [stored]
         axis = asked[0].axis if asked else "bytes"
         return _Source(campaign, looks, "", axis, {each.place: _why(each) for each in asked})
-    if not verdicts.get(db, campaign.id, name.stage):
+    if not findings.get_verdicts(db, campaign.id, name.stage):
         raise HTTPException(404, f"curve: {side} is no table of this run")
     return _Source(campaign, [], name.stage, "bytes", {})
 
@@ -253,7 +252,7 @@ def _taken(db: Database, of: _Source, functions: set[str]) -> Iterator[_Taken]:
     id = of.campaign.id
     medians: list[Medians]
     if of.table:
-        table = verdicts.get(db, id, of.table)
+        table = findings.get_verdicts(db, id, of.table)
         medians = table_samples.medians(db, id, table, functions=functions)
     else:
         medians = runs.medians(db, id, of.suites, functions=functions)

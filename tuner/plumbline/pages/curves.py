@@ -14,16 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from plumbline.measure import factors
-from plumbline.pages import curve, overview, topology
+from plumbline.pages import curve, overview, svg
 from plumbline.pages import curve as choices
 from plumbline.pages.curve import Curve, Offered, PlottedPoint
-from plumbline.pages.topology import DrawnTopology
+from plumbline.pages.svg import DrawnTopology
 from plumbline.pages.visit import Bytes, Visit, Word, download, ending, picture_response
 from plumbline.results import comparison_files, sides
 from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
 from plumbline.results.sides import ComparedSide
 from plumbline.system import chart
-from plumbline_db import campaigns, hockney, machines, runs, verdicts
+from plumbline_db import campaigns, findings, hockney, machines, runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.launch_records import PrunedError
 from plumbline_db.records import Campaign
@@ -181,7 +181,7 @@ def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]
 
 def _cells(visit: Visit, run: str) -> set[tuple[str, int, int]]:
     """Return what the first table of a run is about."""
-    table = verdicts.get(visit.db, run, "before")
+    table = findings.get_verdicts(visit.db, run, "before")
     return {
         (verdict.function, verdict.bytes, verdict.nprocs)
         for verdict in table
@@ -279,7 +279,7 @@ def _topologies(visit: Visit, chosen: Sequence[Campaign]) -> list[tuple[str, Dra
     pictures = []
     for text, campaign in run_by_text.items():
         lines = hockney.latest(visit.db, campaign.machine, campaign.library_fingerprint)
-        picture = topology.drawn(text, lines)
+        picture = svg.drawn(text, lines)
         if picture is not None:
             pictures.append((campaign.id, picture))
     return pictures

@@ -24,7 +24,7 @@ from starlette.types import Message
 
 from plumbline.pages import routes
 from plumbline.system import process
-from plumbline_db import scratch, verdicts
+from plumbline_db import findings, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Verdict
@@ -117,17 +117,13 @@ def file_of(address: str, kind: str) -> str:
     stem, ending = os.path.splitext(words[-1])
     keeps = ending == kind
     name = "/".join([*words[:-1], stem if keeps else words[-1]])
-    if parts.query or not _is_plain(parts.path):
+    if parts.query or not all(_plain(word) == word for word in parts.path.strip("/").split("/")):
         name += "-" + hashlib.sha256(address.encode()).hexdigest()[:10]
     return name + kind
 
 
 def _plain(word: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=+-]", "_", word).strip(".")[:_MOST_NAME] or "_"
-
-
-def _is_plain(path: str) -> bool:
-    return all(_plain(word) == word for word in path.strip("/").split("/"))
 
 
 class Frozen(HTMLParser):
@@ -393,7 +389,7 @@ class _Frozen:
 def _stages(database: Path, runs: Iterable[str]) -> set[str]:
     """The first and the last table of each; those between are left out, with their cells."""
     with Database.open(database) as db:
-        every = [verdicts.stages(db, run) for run in runs]
+        every = [findings.stages(db, run) for run in runs]
     return {stage for stages in every for stage in (stages[:1] + stages[-1:])}
 
 
@@ -402,8 +398,8 @@ def _worst(database: Path, runs: Iterable[str]) -> set[tuple[str, ...]]:
     worst: dict[tuple[str, str], Verdict] = {}
     with Database.open(database) as db:
         for run in runs:
-            stages = verdicts.stages(db, run)
-            for verdict in verdicts.get(db, run, stages[0]) if stages else []:
+            stages = findings.stages(db, run)
+            for verdict in findings.get_verdicts(db, run, stages[0]) if stages else []:
                 worst_so_far = worst.get((run, verdict.function))
                 if worst_so_far is None or _urgency(verdict) > _urgency(worst_so_far):
                     worst[run, verdict.function] = verdict

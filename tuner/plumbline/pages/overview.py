@@ -11,21 +11,21 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
-from plumbline.pages import plot
-from plumbline.pages.plot import Multiple
+from plumbline.pages import svg
+from plumbline.pages.svg import Multiple
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word
 from plumbline.results import compared_now, putting_in_use, report, site_map, site_picture
 from plumbline.results.advice_stored import days_since
 from plumbline.results.comparison_files import summary, words_of
 from plumbline.results.site_map import SiteMap
 from plumbline.system.words import counted
-from plumbline_db import campaigns, coverage, machines, verdicts, watching, winners
+from plumbline_db import campaigns, coverage, findings, machines, watching
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage, StageCoverage
 from plumbline_db.errors import typed
+from plumbline_db.findings import NewestVerdict
 from plumbline_db.layout import is_simulated, use
 from plumbline_db.records import Campaign, Library, Machine, Verdict
-from plumbline_db.verdicts import NewestVerdict
 
 _OLD_DAYS = 90  # a table that is older is worth to be measured again
 _UNDECIDED = 0.1  # share of a table's cells
@@ -81,7 +81,7 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[_Next
     counts = before.guidelines.values() if before else ()
     violated = sum(count.violations for count in counts)
     steps = []
-    if each.in_force and (won := winners.get(db, each.in_force)):
+    if each.in_force and (won := findings.get_winners(db, each.in_force)):
         use = putting_in_use.use(db, campaigns.get(db, each.in_force), won)
         text = use.refused or "Winners exist. To use them:"
         steps.append(_NextStep(text, use.command, each.in_force))
@@ -187,14 +187,14 @@ def _age(text: str, now: datetime.datetime) -> str:
 
 def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: bool) -> PlaceNow:
     stage = "after" if "after" in each.stages else "before"
-    verdict = verdicts.newest_of_place(visit.db, each, stage)
+    verdict = findings.newest_of_place(visit.db, each, stage)
     violated = [cell for cell in verdict if cell.verdict.violated_everywhere]
     violated.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
     changes = _changes(visit, each, stage)
     before = each.stages.get("before")
     counts = before.guidelines.values() if before else ()
     campaign = campaigns.get(visit.db, each.stages[stage].newest)
-    won = winners.get(visit.db, each.in_force) if each.in_force else []
+    won = findings.get_winners(visit.db, each.in_force) if each.in_force else []
     return PlaceNow(
         coverage=each,
         stage=stage,
@@ -210,7 +210,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         speedup=statistics.median(winner.speedup for winner in won) if won else None,
         winners=len(won),
         age=_age(each.stages[stage].newest_measured, now),
-        multiples=plot.of_run(visit, campaign) if curves else [],
+        multiples=svg.of_run(visit, campaign) if curves else [],
         steps=of_place(visit.db, each, now),
     )
 
@@ -221,12 +221,12 @@ def _changes(visit: Visit, each: Coverage, stage: str) -> list[Change]:
     if covered_stage.compared is None:
         return []
     then = {
-        verdicts.about(verdict): verdict.verdict
-        for verdict in verdicts.get(visit.db, covered_stage.compared, stage)
+        findings.about(verdict): verdict.verdict
+        for verdict in findings.get_verdicts(visit.db, covered_stage.compared, stage)
     }
     changed = []
-    for now in verdicts.get(visit.db, covered_stage.newest, stage):
-        before = then.get(verdicts.about(now), "")
+    for now in findings.get_verdicts(visit.db, covered_stage.newest, stage):
+        before = then.get(findings.about(now), "")
         if {before, now.verdict} == {"holds", "violated"}:
             changed.append(Change(covered_stage.newest, stage, now, before))
     return sorted(changed, key=lambda change: (change.then, -(change.now.ratio or 0.0)))
@@ -379,11 +379,11 @@ def _place_histories(visit: Visit) -> list[_PlaceHistory]:
 
 def _then(visit: Visit, campaign: Campaign) -> _CampaignThen | None:
     """None: it has no table yet."""
-    before = verdicts.get(visit.db, campaign.id, "before")
+    before = findings.get_verdicts(visit.db, campaign.id, "before")
     if not before:
         return None
-    after = verdicts.get(visit.db, campaign.id, "after")
-    won = winners.get(visit.db, campaign.id)
+    after = findings.get_verdicts(visit.db, campaign.id, "after")
+    won = findings.get_winners(visit.db, campaign.id)
     return _CampaignThen(
         campaign,
         len(report.everywhere(before)),

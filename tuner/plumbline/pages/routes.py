@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from plumbline.detect import pages as detect
 from plumbline.overlap import pages as overlap
-from plumbline.pages import curves, overview, run, summary, table
+from plumbline.pages import curves, overview, run, table
 from plumbline.pages.visit import Visit
 from plumbline.system import chart
 from plumbline.system.lru import BoundedCache
@@ -52,16 +52,16 @@ _SHOWN: dict[str, Show] = {
     "/": overview.page,
     "/runs": overview.runs_page,
     "/run/{run:path}": run.page,
-    "/report/{run:path}": summary.page,
-    "/report.{format}/{run:path}": summary.picture,
+    "/report/{run:path}": run.summary_page,
+    "/report.{format}/{run:path}": run.picture,
     "/table/{stage}/{run:path}": table.page,
     "/cell/{function}/{bytes:int}/{run:path}": table.cell_page,
     "/distribution.{format}/{function}/{bytes:int}/{run:path}": table.cell_picture,
     "/samples.{format}/{function}/{bytes:int}/{run:path}": table.samples_picture,
     "/repetitions.{format}/{function}/{bytes:int}/{run:path}": table.repetitions_picture,
     "/winner/{place:int}/{run:path}": run.winner_page,
-    "/explained/{run:path}": summary.explained_page,
-    "/explained.{format}/{run:path}": summary.picture_of_explained,
+    "/explained/{run:path}": run.explained_page,
+    "/explained.{format}/{run:path}": run.picture_of_explained,
     "/history": overview.history_page,
     "/guidelines": table.guidelines_page,
     "/guideline/{guideline:path}": table.guideline_page,

@@ -30,13 +30,13 @@ from plumbline.results import (
 from plumbline.results.advice import CellVariant, compared, named
 from plumbline.results.remaining import Remaining
 from plumbline.system import chart
-from plumbline_db import campaigns, coverage, runs, table_samples, verdicts
+from plumbline_db import campaigns, coverage, findings, runs, table_samples
 from plumbline_db.coverage import Count, Coverage
+from plumbline_db.findings import NewestVerdict
 from plumbline_db.launch_records import PrunedError
 from plumbline_db.order import by_number
 from plumbline_db.records import Campaign, Verdict
 from plumbline_db.runs import LaunchSamples
-from plumbline_db.verdicts import NewestVerdict
 
 
 class TableQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ _WORST = {"violated": 2, "undecided": 1, "holds": 0}
 def page(visit: Visit) -> Response:
     asked = visit.asked(TableQuery)
     campaign, stage = visit.campaign(), visit.path("stage")
-    every = verdicts.get(visit.db, campaign.id, stage)
+    every = findings.get_verdicts(visit.db, campaign.id, stage)
     if not every:
         raise HTTPException(404, "this table does not exist")
     chosen = [
@@ -91,7 +91,7 @@ def page(visit: Visit) -> Response:
         "table.html",
         campaign=campaign,
         stage=stage,
-        stages=verdicts.stages(visit.db, campaign.id),
+        stages=findings.stages(visit.db, campaign.id),
         counts=counted(stage, every),
         asked=asked,
         sizes=sizes,
@@ -311,11 +311,11 @@ def samples_picture(visit: Visit) -> Response:
 def _read(visit: Visit) -> _CellData:
     asked, campaign = visit.asked(_CellQuery), visit.campaign()
     function, size = visit.path("function"), visit.path("bytes")
-    stages = verdicts.stages(visit.db, campaign.id)
+    stages = findings.stages(visit.db, campaign.id)
     stage = asked.stage or (stages[-1] if stages else "")
     if stage not in stages or size >= 2**63:
         raise HTTPException(404, "this run has no such table")
-    table = verdicts.get(visit.db, campaign.id, stage)
+    table = findings.get_verdicts(visit.db, campaign.id, stage)
     medians = [
         variant_medians
         for variant_medians in table_samples.medians(
@@ -335,7 +335,7 @@ def _samples(visit: Visit, shown: _CellData) -> dict[str, LaunchSamples]:
         every = table_samples.samples(
             visit.db,
             shown.campaign.id,
-            verdicts.get(visit.db, shown.campaign.id, shown.stage),
+            findings.get_verdicts(visit.db, shown.campaign.id, shown.stage),
             [shown.size],
             [shown.function],
         )
@@ -463,7 +463,7 @@ def _with_cells(visit: Visit, place: _FailingPlace, name: str) -> _FailingPlace:
     command = "overlap tune" if of_overlap else ""
     violated_cells = [
         cell
-        for cell in verdicts.newest_of_place(visit.db, place.coverage, place.stage, command)
+        for cell in findings.newest_of_place(visit.db, place.coverage, place.stage, command)
         if cell.verdict.guideline == name and cell.verdict.verdict == "violated"
     ]
     violated_cells.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
@@ -488,7 +488,11 @@ def advise_page(visit: Visit) -> Response:
     asked = visit.asked(_AdviseQuery)
     places = coverage.of_campaigns(visit.db)
     every_campaign = campaigns.all_campaigns(visit.db)
-    newest = [] if not every_campaign else verdicts.get(visit.db, every_campaign[-1].id, "before")
+    newest = (
+        []
+        if not every_campaign
+        else findings.get_verdicts(visit.db, every_campaign[-1].id, "before")
+    )
     measurable = [name for name in guidelines.load().lhs_functions() if name.startswith("MPI_")]
     advised = None
     if asked.function and asked.bytes is not None and asked.nprocs is not None:

@@ -20,14 +20,12 @@ from plumbline.system.words import counted
 from plumbline_db import (
     campaigns,
     coverage,
+    findings,
     layout,
     machines,
+    points,
     runs,
-    searches,
-    sweeps,
     table_samples,
-    verdicts,
-    winners,
 )
 from plumbline_db.connection import Database
 from plumbline_db.records import BESIDE, Campaign, Library, Machine, Medians, Verdict, Winner
@@ -150,7 +148,7 @@ def _instead(
     functions = {
         nprocs: {
             sweep.function
-            for sweep in sweeps.listed(db, newest_campaign.id, _suites(db, newest_campaign))
+            for sweep in points.sweeps(db, newest_campaign.id, _suites(db, newest_campaign))
         }
         for nprocs, newest_campaign in newest.items()
     }
@@ -163,7 +161,7 @@ def _instead(
 
 
 def _suites(db: Database, campaign: Campaign) -> list[str]:
-    return table_samples.suites(verdicts.get(db, campaign.id, _TABLE))
+    return table_samples.suites(findings.get_verdicts(db, campaign.id, _TABLE))
 
 
 def _of_place(
@@ -173,7 +171,7 @@ def _of_place(
     the function."""
     silent = None
     for campaign in newest_first:
-        sizes = sweeps.sizes(db, campaign.id, question.function, _suites(db, campaign))
+        sizes = points.sizes(db, campaign.id, question.function, _suites(db, campaign))
         if not sizes:
             continue
         answered = _advice(db, question, campaign, sizes)
@@ -184,7 +182,7 @@ def _of_place(
 
 
 def _advice(db: Database, question: AdviceQuestion, campaign: Campaign, sizes: list[int]) -> Advice:
-    table = verdicts.get(db, campaign.id, _TABLE)
+    table = findings.get_verdicts(db, campaign.id, _TABLE)
     used = _winners(db, campaign)
     cells = _Cells(db, question.function, campaign, table, used)
     answer = _answer(cells, question.bytes, sizes)
@@ -231,7 +229,7 @@ def _winners(db: Database, campaign: Campaign) -> tuple[str, list[Winner]]:
         place_covered = (at.machine, at.fingerprint, at.nprocs, at.ppn)
         own_place = (campaign.machine, campaign.library_fingerprint, campaign.nprocs, campaign.ppn)
         if place_covered == own_place and covered.in_force:
-            return covered.in_force, winners.get(db, covered.in_force)
+            return covered.in_force, findings.get_winners(db, covered.in_force)
     return "", []
 
 
@@ -250,7 +248,7 @@ class _Cells:
         self._used, self._winners = used
         self._searches = [
             search
-            for search in searches.all_searches(db, campaign.id)
+            for search in findings.all_searches(db, campaign.id)
             if search.function == function
         ]
         self._suites = runs.suites(db, campaign.id)
@@ -308,7 +306,7 @@ class _Cells:
         """Launches with the files in force, of the last table."""
         if not self._used:
             return []
-        table = verdicts.get(self._db, self._used, "after")
+        table = findings.get_verdicts(self._db, self._used, "after")
         in_force_medians = table_samples.medians(
             self._db, self._used, table, [size], [self._function]
         )

@@ -30,15 +30,16 @@ from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import extras, paths, process, processor_time
+from plumbline.system import machine, paths, process
 from plumbline.system.machine import processing_units
+from plumbline.system.version import absent_extras, missing_extra
 from plumbline.system.words import counted
 from plumbline_db import user_files
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_exporters import families
-from plumbline_exporters.lint import files as lint_files
+from plumbline_exporters.lint import formats
 
 UNITS = ("plumbline-watch.service", "plumbline-watch-once.service", "plumbline-watch-once.timer")
 _FOLDERS = ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
@@ -272,7 +273,7 @@ def _rules(mpi_prefix: Path | None) -> Iterator[DoctorFinding]:
     for variable in own.files if own else ():
         path = os.environ.get(variable, "")
         if path and os.path.isfile(path):
-            linted = lint_files.lint(Path(path), families.Context(id, parameters))
+            linted = formats.lint(Path(path), families.Context(id, parameters))
             wrong = sum(len(file.wrong) for file in linted)
             text = f"{variable}: {path}: {counted(wrong, 'finding')}"
             advice = f"; {typed('lint', '--library', id, path)} prints them" if wrong else ""
@@ -412,7 +413,7 @@ def _machine() -> Iterator[DoctorFinding]:
         )
     else:
         yield DoctorFinding("machine", "fine", counted(units, "processing unit"))
-    others = processor_time.look()
+    others = machine.look()
     if others is not None and others.processors > conditions.FOREIGN_PROCESSORS:
         text = f"{others.text()}; wait, or expect undecided cells"
         yield DoctorFinding("machine", "warns", text)
@@ -457,9 +458,9 @@ def _tools() -> Iterator[DoctorFinding]:
 
 
 def _extras() -> Iterator[DoctorFinding]:
-    absent = extras.absent()
+    absent = absent_extras()
     for modules in absent.values():
-        yield DoctorFinding("extras", "notes", str(extras.missing(modules[0])))
+        yield DoctorFinding("extras", "notes", str(missing_extra(modules[0])))
     if not absent:
         yield DoctorFinding("extras", "fine", "pages and pictures are installed")
 

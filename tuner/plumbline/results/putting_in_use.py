@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import apply, places
+from plumbline.applied import apply, targets
 from plumbline.applied.generations import Source
-from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
+from plumbline.libraries import Family, ReadsParameterFiles, gate, of_name
 from plumbline.system.lru import BoundedCache
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines
@@ -74,7 +74,7 @@ def wish(
     if not loaded.winners:
         raise PlumblineError(f"campaign {campaign.id} found nothing better than the default")
     try:
-        family, installation = fits.installed(loaded.library, mpi_prefix)
+        family, installation = gate.installed(loaded.library, mpi_prefix)
     except PlumblineError as error:
         raise PlumblineError(f"campaign {campaign.id} is not applied: {error}") from error
     return apply.Wish(
@@ -102,7 +102,7 @@ def _of_user(db: Database, wished: apply.Wish) -> str:
 def _of_site(wished: apply.Wish) -> str:
     """Return the line of the first way that works here. A site's parameter file comes last if it
     would leave winners out."""
-    ways: list[tuple[places.Scope, list[str]]] = [
+    ways: list[tuple[targets.Scope, list[str]]] = [
         ("site", ["--site"]),
         ("modules", ["--modules", _MODULES]),
     ]
@@ -118,11 +118,11 @@ def _of_site(wished: apply.Wish) -> str:
     return f"nothing can be applied for a site: {refusals[0]}"
 
 
-def _refusal(wished: apply.Wish, scope: places.Scope) -> str:
+def _refusal(wished: apply.Wish, scope: targets.Scope) -> str:
     """Return why `plumbline apply` would refuse; empty where it works."""
     modules = Path(_MODULES) if scope == "modules" else None
     try:
-        place = places.place(scope, wished.family, wished.installation, modules)
+        place = targets.place(scope, wished.family, wished.installation, modules)
         apply.apply(place, wished, now="", dry_run=True)
     except (PlumblineError, OSError) as error:
         return str(error)

@@ -16,7 +16,7 @@ from plumbline.results.saving import Saving
 from plumbline.search.outcome import candidates, fastest, first_of, is_of, label, nothing
 from plumbline.search.space import select
 from plumbline.system import paths
-from plumbline_db import campaigns, machines, searches, winners
+from plumbline_db import campaigns, findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
@@ -203,7 +203,7 @@ class Searched(msgspec.Struct, frozen=True):
 
 def of_cell(db: Database, campaign: Campaign, verdicts: Sequence[Verdict]) -> list[Remaining]:
     """Return what is violated of these verdicts of the last table; nothing without a search."""
-    every, kept = searches.all_searches(db, campaign.id), winners.get(db, campaign.id)
+    every, kept = findings.all_searches(db, campaign.id), findings.get_winners(db, campaign.id)
     if not (every or kept) or all(verdict.verdict != "violated" for verdict in verdicts):
         return []
     whole = whole_functions(machines.library(db, campaign.library_fingerprint))

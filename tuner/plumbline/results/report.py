@@ -30,17 +30,7 @@ from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
 from plumbline.verify.grid import as_json
-from plumbline_db import (
-    campaigns,
-    cost,
-    machines,
-    runs,
-    searches,
-    started,
-    table_samples,
-    verdicts,
-    winners,
-)
+from plumbline_db import campaigns, cost, findings, machines, runs, started, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
 from plumbline_db.layout import asked, is_simulated, layout, use, verifies_only
@@ -326,11 +316,11 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     campaign = campaigns.get(db, campaign_id)
     library = machines.library(db, campaign.library_fingerprint)
     # If nothing had to be searched, the first table is also the last one.
-    last = "after" if "after" in verdicts.stages(db, campaign.id) else "before"
+    last = "after" if "after" in findings.stages(db, campaign.id) else "before"
     finished = last == "after" or campaign.state == "finished"
-    after = verdicts.get(db, campaign.id, last) if finished else None
-    kept = winners.get(db, campaign.id)
-    before = verdicts.get(db, campaign.id, "before")
+    after = findings.get_verdicts(db, campaign.id, last) if finished else None
+    kept = findings.get_winners(db, campaign.id)
+    before = findings.get_verdicts(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
     launches = runs.surroundings(db, campaign.id)
     repeated = [name for name, suite in runs.suites(db, campaign.id).items() if suite.was_repeated]
@@ -343,7 +333,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         before=before,
         after=after,
         winners=spread.with_hours(kept, hours),
-        searches=searches.all_searches(db, campaign.id),
+        searches=findings.all_searches(db, campaign.id),
         exports=campaigns.exports(db, campaign.id),
         events=campaigns.events(db, campaign.id),
         cost=cost.cost(db, campaign.id),
@@ -367,7 +357,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
 
 
 def _changed(db: Database, campaign: Campaign) -> ViolationChange:
-    tables = {stage: verdicts.get(db, campaign.id, stage) for stage in ("before", "after")}
+    tables = {stage: findings.get_verdicts(db, campaign.id, stage) for stage in ("before", "after")}
     return changed(tables["before"], tables["after"] or tables["before"])
 
 

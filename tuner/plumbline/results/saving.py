@@ -16,8 +16,7 @@ from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT, index
-from plumbline_db import campaigns, runs, verdicts
-from plumbline_db import winners as winners_of
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
@@ -102,8 +101,8 @@ def of_finished(database: Path, campaign_id: str, profile: Application) -> Savin
     force."""
     with Database.open(database) as db:
         campaign = campaigns.get(db, campaign_id)
-        after = verdicts.get(db, campaign.id, "after")
-        return of_run(db, campaign, profile, after, winners_of.get(db, campaign.id))
+        after = findings.get_verdicts(db, campaign.id, "after")
+        return of_run(db, campaign, profile, after, findings.get_winners(db, campaign.id))
 
 
 def of_run(

@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.measure import factors
 from plumbline.measure.conditions import FOREIGN_PROCESSORS, STOLEN_PROCESSORS, foreign
-from plumbline_db import campaigns, machines, points, runs, table_samples, verdicts
+from plumbline_db import campaigns, findings, machines, points, runs, table_samples
 from plumbline_db import runs as stored_suites
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, command_name
@@ -245,7 +245,7 @@ def all_looks(suites_by_name: dict[str, Suite], name: str) -> list[str]:
 
 def offered(db: Database, run: str) -> list[str]:
     """The sides that a run has: its tables, or its described suites."""
-    tables = [f"{run}:{stage}" for stage in verdicts.stages(db, run)]
+    tables = [f"{run}:{stage}" for stage in findings.stages(db, run)]
     suites = stored_suites.suites(db, run)
     return tables or [f"{run}/{suites[name].step}" for name in dict.fromkeys(_asked(db, run))]
 
@@ -287,11 +287,11 @@ def _table(db: Database, name: Name) -> list[Verdict]:
     """Empty for the name of a suite."""
     if name.suite:
         return []
-    stages = verdicts.stages(db, name.campaign)
+    stages = findings.stages(db, name.campaign)
     if name.stage not in stages:
         listed = ", ".join(stages) or "none yet"
         raise UsageError(
             f"run {name.campaign} has no table {name.stage}; it has: {listed}. Single suites "
             f"are named {name.campaign}/SUITE"
         )
-    return verdicts.get(db, name.campaign, name.stage)
+    return findings.get_verdicts(db, name.campaign, name.stage)

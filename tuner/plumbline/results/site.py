@@ -18,13 +18,13 @@ from plumbline.applied.generations import Store
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.search.outcome import label
-from plumbline_db import campaigns, machines, searches, user_files, verdicts, winners
+from plumbline_db import campaigns, findings, machines, user_files
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import asked, is_simulated
 from plumbline_db.records import Campaign, Library, Machine, Search, Verdict, Winner
 from plumbline_exporters import families, plumbline_sh, profile, registry
-from plumbline_exporters.decisions import FileDecision, MpiCall
+from plumbline_exporters.bundle import FileDecision, MpiCall
 
 SIMULATED = "SimGrid"  # the system of machines that are not there
 _WHOLE = "site"  # `command` of the row whose winners are those of the merged files of a site
@@ -132,10 +132,10 @@ def read(db: Database, campaign: Campaign, *, alone: bool) -> SiteCampaigns:
 def _read(db: Database, campaign: Campaign) -> SiteCampaign:
     return SiteCampaign(
         campaign,
-        verdicts.get(db, campaign.id, "before"),
-        verdicts.get(db, campaign.id, "after"),
-        searches.all_searches(db, campaign.id),
-        winners.get(db, campaign.id),
+        findings.get_verdicts(db, campaign.id, "before"),
+        findings.get_verdicts(db, campaign.id, "after"),
+        findings.all_searches(db, campaign.id),
+        findings.get_winners(db, campaign.id),
         _folder(db, campaign),
     )
 

@@ -12,7 +12,7 @@ from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.results.site import machine_of
 from plumbline.search.outcome import label
-from plumbline_db import coverage, machines, verdicts, winners
+from plumbline_db import coverage, findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
 from plumbline_db.records import Machine, Verdict, Winner
@@ -126,9 +126,9 @@ def _map(
 ) -> SiteMap:
     rows: dict[tuple[str, int, int], dict[int, MapCell]] = {}
     for covered in places:
-        own = winners.get(db, covered.in_force) if covered.in_force else []
+        own = findings.get_winners(db, covered.in_force) if covered.in_force else []
         for stage in ("before", "after"):
-            for campaign, verdict in verdicts.newest_of_place(db, covered, stage):
+            for campaign, verdict in findings.newest_of_place(db, covered, stage):
                 key = (verdict.function, covered.place.nprocs, covered.place.ppn)
                 cells = rows.setdefault(key, {})
                 cells[verdict.bytes] = _joined(cells.get(verdict.bytes), campaign, verdict, stage)

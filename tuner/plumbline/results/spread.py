@@ -26,7 +26,7 @@ from plumbline.verify.independence import (
     widened,
 )
 from plumbline.verify.index import Index
-from plumbline_db import campaigns, runs, table_samples, verdicts
+from plumbline_db import campaigns, findings, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
@@ -145,7 +145,7 @@ def _by_cell(db: Database, kin: Sequence[Campaign]) -> list[list[Estimate]]:
     estimates_by_cell: dict[tuple[object, ...], list[Estimate]] = {}
     for campaign in kin:
         looks = _looks(campaign)
-        for verdict in verdicts.get(db, campaign.id, STAGE):
+        for verdict in findings.get_verdicts(db, campaign.id, STAGE):
             if verdict.ratio is None or verdict.ratio_low is None or verdict.ratio_high is None:
                 continue
             estimate_of_cell = estimate(

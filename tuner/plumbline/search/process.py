@@ -298,7 +298,7 @@ class ProcessWide(SettingsRace[Target]):
     def plan(self, value: Configuration) -> Plan:
         own = value if self._read_back else AS_IT_IS
         cases = [PlanCase(cell.function, cell.bytes, configuration=own) for cell in self._cells]
-        plan = tables.plan(self._settings, cases)
+        plan = self._store.no_surer(tables.until_sure(self._settings, cases))
         return msgspec.structs.replace(plan, knobs="start") if own else plan
 
     def checked(self, suite: str, sequence: int) -> str:

@@ -204,7 +204,7 @@ class Races:
         if self._past is None:
             self._past = Past(Evidence(exact=True))
             samples_of_table = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
-            self._past.evidence.add(samples_of_table, self._plan.blocks)
+            self._past.evidence.add(samples_of_table, self._plan.blocks, self._plan.reps)
         return self._past
 
     def tell_passed_over(self, race: Race) -> None:

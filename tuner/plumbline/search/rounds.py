@@ -29,7 +29,7 @@ from plumbline.core.winner import (
 from plumbline.measure.exclusions import PUT_ASIDE
 from plumbline.settings.cases import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
-from plumbline_db import searches
+from plumbline_db import findings
 from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome
@@ -234,7 +234,7 @@ class Rounds:
         for function, function_cells in cells.items():
             self._searched.update(function_cells)
             for search in rescue(self._setup, function_cells, number, has_time):
-                searches.put(self._store.db, self._store.campaign, search)
+                findings.put_search(self._store.db, self._store.campaign, search)
                 text = f"{function} at {search.bytes} B: {search.reason}"
                 self._store.tell(PUT_ASIDE, text, function=function)
 
@@ -499,7 +499,7 @@ class Rounds:
                 bound_ratio=race.bound_ratio(target),
             )
             search = outcome.decided(search, winners_chosen, reasons.get(target, ""))
-            searches.put(self._store.db, self._store.campaign, search)
+            findings.put_search(self._store.db, self._store.campaign, search)
         return winners_chosen
 
 

@@ -25,7 +25,7 @@ from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, compare_of, slower
 from plumbline.verify.significance.comparison import Comparison
-from plumbline_db import searches
+from plumbline_db import findings
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 
 from .outcome import label
@@ -221,7 +221,7 @@ class SettingsRace(ABC, Generic[Key]):
             trials=[self._trial(entry) for entry in begun],
             suites=[suite.beside().name, *(entry.arm.suite.name for entry in begun)],
         )
-        searches.put(self._store.db, self._store.campaign, record)
+        findings.put_search(self._store.db, self._store.campaign, record)
 
     def _trial(self, entry: Entered[Key]) -> Trial:
         comparison = None if entry.flaw else self.overall(entry.ratios)

@@ -17,8 +17,8 @@ import msgspec
 
 from plumbline.core import application
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.toml import Document
+from plumbline.system.words import LARGEST, MOST
 
 from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, Keeping, Sampling, WayOfUse
 from .ranks import Ranks
@@ -68,6 +68,9 @@ class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 AFRESH = "none"
+# Files of some libraries limit an algorithm to a number of ranks; profiles limit a variant of
+# Plumbline to a layout, that is to nodes and ranks a node.
+RANKS_ALONE, LAYOUT_ALONE = "ranks", "layout"
 
 
 class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -86,6 +89,8 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Names of settings of the whole process that are searched; default: an eager limit."""
     unsafe: bool = False
     """Also use algorithms that give wrong results for some correct programs."""
+    limited_to: str | None = None
+    """Only what files can limit to these `ranks`, or to this `layout`, is tried (`--site`)."""
     earlier: Unmeasured[str | None] = None
     """Campaign whose winners are confirmed before the search, or `none`; default: with `--new`
     the last finished one."""
@@ -128,6 +133,8 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             yield "rounds must not be negative"
         if (self.rounds or 0) > MOST:
             yield f"rounds must be at most {MOST}"
+        if self.limited_to not in (None, RANKS_ALONE, LAYOUT_ALONE):
+            yield f"limited_to must be {RANKS_ALONE} or {LAYOUT_ALONE}"
         if not 0 <= (self.budget_seconds or 0) < math.inf:
             yield "budget_seconds must be a number of seconds, not negative"
 

@@ -20,7 +20,7 @@ from plumbline.core.plan import (
     rounding,
 )
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system.limits import MOST
+from plumbline.system.words import MOST
 from plumbline_db.old_samples import Policy
 
 _LAUNCHES_MAX = 30

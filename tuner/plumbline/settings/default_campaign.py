@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from plumbline import libraries
-from plumbline.libraries.fits import installed
+from plumbline.libraries.gate import installed
 from plumbline.system.machine import this_machine
 from plumbline.system.words import counted
-from plumbline_db import campaigns, machines, winners
+from plumbline_db import campaigns, findings, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.layout import SITE, asked
@@ -77,7 +77,7 @@ def preferred(candidates: Sequence[Campaign], fits: Callable[[Campaign], bool]) 
 def described(db: Database, campaign: Campaign) -> str:
     """Return the campaign's id, when it finished, and how many winners it has for how many
     ranks."""
-    count = counted(len(winners.get(db, campaign.id)), "winner")
+    count = counted(len(findings.get_winners(db, campaign.id)), "winner")
     ranks = counted(campaign.nprocs, "rank")
     ranks = f"up to {ranks}" if asked(campaign).command == SITE else ranks
     return f"{campaign.named}, finished {campaign.finished} ({count} for {ranks})"

@@ -126,11 +126,12 @@ class Prover:
         cells: Sequence[Target],
         winners: Sequence[Winner],
         environment: Mapping[str, str],
+        limit_seconds: float,
     ) -> CheckedLayout:
         """Measure `cells` with the files of `winners` in force and without them, in turn. Each
         `purpose` has launches of its own: those between layouts also call every rule on random
         data (on a real machine), those of the sample measure the right-hand sides of guidelines.
-        Raises PlumblineError as launches do."""
+        Raises LimitReached after `limit_seconds` in launches, and PlumblineError as launches do."""
         here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
         own = [
             msgspec.structs.replace(winner, **here)
@@ -140,6 +141,7 @@ class Prover:
         sampling = self._settings.sampling
         row = self._entered(purpose, cells, own)
         store = LaunchStore(self._db, row.id, self._ranks, self._progress)
+        store.limit_seconds = limit_seconds
         pairs = Pairs(store, self._settings, environment, own)
         suite = Suite("check")
         lost: set[Target] = set()
@@ -154,15 +156,17 @@ class Prover:
             return both
 
         store.progress.step(f"{self.layout}: checking {len(cells)} cells with the files")
-        with self._ranks.keeping_ranks():
-            pairs.until_decided(
-                cells, arms, lambda: [decision.key for decision in pairs.family.suspects()]
-            )
-            if purpose == "between" and self._settings.ranks.simulate is None and own:
-                trials = Trials(store, self._settings, self.sizes)
-                wrong = [winner for winner, _ in trials.wrong(1, own, environment)]
-                lost |= {cell for cell in cells if deciding(wrong, cell) is not None}
-        self.spent_seconds += store.spent_seconds
+        try:
+            with self._ranks.keeping_ranks():
+                pairs.until_decided(
+                    cells, arms, lambda: [decision.key for decision in pairs.family.suspects()]
+                )
+                if purpose == "between" and self._settings.ranks.simulate is None and own:
+                    trials = Trials(store, self._settings, self.sizes)
+                    wrong = [winner for winner, _ in trials.wrong(1, own, environment)]
+                    lost |= {cell for cell in cells if deciding(wrong, cell) is not None}
+        finally:
+            self.spent_seconds += store.spent_seconds
         identity.finish(self._db, row)
         decisions = pairs.family.decisions
         return CheckedLayout(

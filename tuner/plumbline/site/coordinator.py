@@ -7,6 +7,8 @@ A site is a deterministic function of its settings and of stored launches, like 
 
 from __future__ import annotations
 
+import contextlib
+import math
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +20,17 @@ from plumbline.campaign.exported import ExportedFiles, claim_folder, release_fol
 from plumbline.core import profile_file
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, holds
-from plumbline.measure.launches import LaunchStore, Progress
-from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
+from plumbline.launch.simulated import MANY
+from plumbline.measure.launches import LaunchStore, LimitReached, Progress
+from plumbline.settings import (
+    LAYOUT_ALONE,
+    RANKS_ALONE,
+    Settings,
+    campaign_file,
+    identity,
+    site_rules,
+    starting,
+)
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
@@ -27,20 +38,20 @@ from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
 from plumbline.site.checks import CheckedLayout, Prover, Purpose, without_harm
 from plumbline.site.first_ranks import RanksUsed
-from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
+from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order, neighbour
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
 from plumbline.verify.significance.distributions import binomial_interval
-from plumbline_db import campaigns, cost, searches
-from plumbline_db import winners as winner_table
+from plumbline_db import campaigns, cost, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.layout import SITE
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters.bundle import evidence, is_profile, ranks
 
-# The campaigns get so much of the budget of a site, the checks the rest.
-_OF_CAMPAIGNS = 0.6
+# Campaigns plan with so much of the budget of a site; each stops, wherever it is, at the larger
+# share of what is left when it begins. The checks get the rest.
+_OF_CAMPAIGNS, _MOST_OF_REST = 0.6, 0.8
 # A campaign with fewer seconds finds nothing.
 LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
@@ -63,17 +74,34 @@ class SitePlan(msgspec.Struct, frozen=True):
     layouts: list[RankLayout]
     shares: dict[RankLayout, float] = {}
 
-    def task(self, layout: RankLayout, budget_seconds: float | None = None) -> Task:
-        """Return the campaign of a layout. Settings of the whole process are not searched, since
-        they would hold for communicators of all sizes."""
+    def task(
+        self, layout: RankLayout, budget_seconds: float | None = None, earlier: str | None = None
+    ) -> Task:
+        """Return the campaign of a layout. What would hold for communicators of all sizes is not
+        searched. A rules file goes by the number of ranks alone: on several nodes a rule of it
+        needs a second measured placement of as many. `earlier`: the campaign of a neighbour, whose
+        winners are confirmed first."""
         spread = self.largest.ranks.place is not None
-        values = self.document.values | {"nprocs": layout.nprocs, "settings": False}
+        several = max(each.nodes for each in self.layouts) > 1
+        placements = [each.nprocs for each in self.layouts].count(layout.nprocs)
+        values: dict[str, Any] = {"earlier": earlier} if earlier else {}
+        values |= self.document.values | {"nprocs": layout.nprocs, "settings": False}
+        values["limited_to"] = RANKS_ALONE if placements > 1 or not several else LAYOUT_ALONE
         values |= {"nodes": layout.nodes} if spread else {}
         values.pop("layouts", None)
         values.pop("budget_seconds", None)
         if budget_seconds is not None:
             values["budget_seconds"] = budget_seconds
         return Task(campaign_file.of(self.document, values, self.options), self.prefix)
+
+    def earlier(self, layout: RankLayout, members: Mapping[RankLayout, str]) -> str | None:
+        """Return the campaign whose winners that of a layout confirms first: that of its nearest
+        neighbour among the `members`. None where there is none, and on a simulated machine where
+        one launch holds a whole search."""
+        near = neighbour(layout, members)
+        if near is None or (self.largest.ranks.simulate is not None and layout.nprocs < MANY):
+            return None
+        return members[near]
 
     def nodes(self, layout: RankLayout) -> int:
         """Return how many nodes a launch takes: one computer simulates all nodes."""
@@ -82,6 +110,14 @@ class SitePlan(msgspec.Struct, frozen=True):
     def spent_seconds(self, db: Database, members: Mapping[RankLayout, str]) -> float:
         """Return the seconds in launches of some campaigns, times their nodes."""
         return sum(cost.cost(db, id).seconds * self.nodes(layout) for layout, id in members.items())
+
+    def limit_seconds(self, layout: RankLayout, spent_seconds: float) -> float:
+        """Return the seconds in launches at which the campaign of a layout is stopped, after others
+        have spent so many seconds times nodes."""
+        if self.table.budget_seconds is None:
+            return math.inf
+        left_seconds = max(0.0, self.table.budget_seconds - spent_seconds)
+        return _MOST_OF_REST * left_seconds / self.nodes(layout)
 
     def budget(self, done: Sequence[RankLayout], spent_seconds: float) -> float | None:
         """Return the seconds for the campaign after those of the layouts `done`, which have spent
@@ -195,20 +231,27 @@ class SiteRun:
     """A site whose campaigns have ended, under way to its export."""
 
     def __init__(
-        self, db: Database, plan: SitePlan, members: Mapping[RankLayout, str], progress: Progress
+        self,
+        db: Database,
+        plan: SitePlan,
+        members: Mapping[RankLayout, str],
+        spent_seconds: float,
+        progress: Progress,
     ) -> None:
+        """`members`: the campaigns that have ended, by layout; `spent_seconds`: seconds in launches
+        times nodes so far, with those of campaigns that have not."""
         self._db = db
         self._plan = plan
         self._progress = progress
         self._members = [
-            MemberFindings(id, layout, winner_table.get(db, id), searches.all_searches(db, id))
+            MemberFindings(id, layout, findings.get_winners(db, id), findings.all_searches(db, id))
             for layout, id in members.items()
         ]
         self._by_layout = {member.layout: member for member in self._members}
         self._winners: list[Winner] = []
         self._provers: dict[RankLayout, Prover] = {}
         self._dropped: list[tuple[str, str]] = []
-        self._spent = plan.spent_seconds(db, members)
+        self._spent = spent_seconds
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
         self._row = self._entered(toolchain)
         starter = starting.starter(toolchain, plan.largest)
@@ -271,8 +314,8 @@ class SiteRun:
         )
         cells = {
             Target(search.function, search.bytes)
-            for layout in (gap.lower, gap.upper)
-            for search in self._by_layout[layout].searches
+            for member in self._members
+            for search in member.searches
         }
         return sum(
             deciding(lower, cell) is not None
@@ -290,10 +333,10 @@ class SiteRun:
         campaigns.put_site(self._db, self._row.id, members, identity.now())
         winners, sample = self._sampled(self._winners)
         finished = self._row
-        if finished.state != "finished" or winner_table.get(self._db, finished.id) != winners:
+        if finished.state != "finished" or findings.get_winners(self._db, finished.id) != winners:
             finished = msgspec.structs.replace(finished, state="finished", finished=identity.now())
         self._files.finish(finished, winners)
-        winner_table.put(self._db, finished.id, winners)
+        findings.put_winners(self._db, finished.id, winners)
         campaigns.put(self._db, finished)
         release_folder(self._folder)
         return SiteOutcome(
@@ -360,8 +403,8 @@ class SiteRun:
                 continue
             prover = self._prover(layout, doubtful)
             cells = prover.cells(doubtful) if prover else []
-            if prover and cells:
-                checked = self._check("between", prover, cells, winners)
+            checked = self._check("between", prover, cells, winners) if prover and cells else None
+            if prover and checked:
                 winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
@@ -412,8 +455,15 @@ class SiteRun:
 
     def _check(
         self, purpose: Purpose, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
-    ) -> CheckedLayout:
-        return prover.check(purpose, sorted(cells), winners, self._files.with_winners(winners))
+    ) -> CheckedLayout | None:
+        """Return what a check shows; None where the budget ends before it does."""
+        budget = self._plan.table.budget_seconds
+        left_seconds = math.inf if budget is None else budget - self._spent_seconds()
+        limit_seconds = left_seconds / self._plan.nodes(prover.layout)
+        environment = self._files.with_winners(winners)
+        with contextlib.suppress(LimitReached):
+            return prover.check(purpose, sorted(cells), winners, environment, limit_seconds)
+        return None
 
     # --- the last sample ------------------------------------------------------------------------
 
@@ -440,6 +490,8 @@ class SiteRun:
                 continue
             prover = self._provers[layout]
             checked = self._check("sample", prover, cells, winners)
+            if checked is None:
+                break
             checks.append((checked, prover.limit))
             winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)

@@ -6,6 +6,7 @@ every second rank is N x R/2."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -113,6 +114,21 @@ def of_application(application: Application) -> dict[RankLayout, float]:
             layout = RankLayout(call.nodes, call.nprocs // call.nodes)
             work_seconds[layout] = work_seconds.get(layout, 0.0) + call.work_seconds
     return {layout: work_seconds[layout] for layout in in_order(work_seconds)}
+
+
+def neighbour(layout: RankLayout, measured: Iterable[RankLayout]) -> RankLayout | None:
+    """Return the nearest measured layout that differs in nodes or in ranks a node alone; None:
+    there is none."""
+    nearby = [
+        candidate
+        for candidate in measured
+        if (candidate.nodes == layout.nodes) != (candidate.ppn == layout.ppn)
+    ]
+
+    def distance(candidate: RankLayout) -> tuple[float, int]:
+        return abs(math.log(candidate.nprocs / layout.nprocs)), candidate.nprocs
+
+    return min(nearby, key=distance, default=None)
 
 
 def gaps(measured: Sequence[RankLayout]) -> list[Gap]:

@@ -74,13 +74,10 @@ def _around(size: int, sizes: Iterable[int]) -> tuple[int, int]:
 
 
 def measured(member: MemberFindings, is_limited: IsLimited) -> list[Winner]:
-    """Return the rules for a measured layout: the winners of its campaign. A function with a winner
-    that holds for a whole process, which a site's files must not contain, has the fastest
-    candidates of its search instead."""
+    """Return the rules for a measured layout: the winners of its campaign that files can limit to
+    it."""
     word = f"measured={member.layout}"
-    own = _own(member, is_limited)
-    others = [candidate for candidate in member.faster() if _fits(candidate, is_limited)]
-    return [_with_words(winner, [word]) for winner in _beside_each_other(own, others)]
+    return [_with_words(winner, [word]) for winner in _own(member, is_limited)]
 
 
 def _own(member: MemberFindings, is_limited: IsLimited) -> list[Winner]:

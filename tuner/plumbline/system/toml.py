@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plumbline.system import mistakes
-from plumbline.system.limits import LARGEST
+from plumbline.system.words import LARGEST
 from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 

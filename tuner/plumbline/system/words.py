@@ -1,4 +1,4 @@
-"""Numbers of things, as people write them."""
+"""Numbers of things, as people write them, and their limits. Pure."""
 
 from __future__ import annotations
 
@@ -29,3 +29,10 @@ def number_of_bytes(word: str) -> int:
         if word.strip().removesuffix("iB").endswith((unit, unit.lower(), unit.upper())):
             return int(word.strip().removesuffix("iB")[:-1]) << 10 * power
     return int(word)
+
+
+LARGEST = 2**63 - 1
+"""What a number of the probe and of the database holds."""
+
+MOST = 10**6
+"""Launches, repetitions, µs of a wait: more is a slip of the keyboard."""

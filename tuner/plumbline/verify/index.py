@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _Estimator = Callable[["ArrayLike", "ArrayLike"], float]
 
-_MANY = 256
+_MANY = 128
 
 
 def medians(left: ArrayLike, right: ArrayLike) -> float:
@@ -54,9 +54,12 @@ def pairs(left: ArrayLike, right: ArrayLike) -> float:
     shift between two samples (Hollander, Wolfe, Chicken, 3rd ed., section 4.2), on the logarithms.
     Where the times of a cell have two heaps, a median jumps between them; this does not. What
     verification uses. Many samples are represented by _MANY of their quantiles."""
+    return _shift(_few_logs(left), _few_logs(right))
+
+
+def _shift(left_logs: NDArray[np.float64], right_logs: NDArray[np.float64]) -> float:
     import numpy as np
 
-    left_logs, right_logs = np.log(_few(_times(left))), np.log(_few(_times(right)))
     return _median(np.subtract.outer(left_logs, right_logs).ravel())
 
 
@@ -72,12 +75,13 @@ def _median(values: NDArray[np.float64]) -> float:
     return float(np.mean(parted[middle - 1 : middle + 1]))
 
 
-def _few(times: NDArray[np.float64]) -> NDArray[np.float64]:
+def _few_logs(values: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
-    if len(times) <= _MANY:
-        return times
-    return np.quantile(times, (np.arange(_MANY) + 0.5) / _MANY)
+    times = _times(values)
+    if len(times) > _MANY:
+        times = np.quantile(times, (np.arange(_MANY) + 0.5) / _MANY)
+    return np.log(times)
 
 
 def _times(values: ArrayLike) -> NDArray[np.float64]:
@@ -121,6 +125,7 @@ class Index:
         self.types: dict[str, str] = {}
         self.seconds: dict[Side, dict[int, float]] = {}
         self._ns: dict[Side, dict[int, NDArray[np.int64]]] = {}
+        self._logs: dict[tuple[Side, int], NDArray[np.float64]] = {}
         self.obstacles = {obstacle.side: obstacle.reason for obstacle in obstacles}
         contexts: dict[str, tuple[str, str, int, str]] = {}
         for entry in medians:
@@ -212,13 +217,19 @@ class Index:
         return ratios, unusable
 
     def _log_ratio(self, left: Side, right: Side, run: int) -> float:
+        left_logs, right_logs = self._logs_of(left, run), self._logs_of(right, run)
+        if left_logs is None or right_logs is None:
+            return math.log(self.seconds[left][run]) - math.log(self.seconds[right][run])
+        return _shift(left_logs, right_logs)
+
+    def _logs_of(self, side: Side, run: int) -> NDArray[np.float64] | None:
         """A sample below the timer's unit counts as one nanosecond."""
         import numpy as np
 
-        lefts, rights = self._ns.get(left, {}).get(run), self._ns.get(right, {}).get(run)
-        if lefts is None or rights is None:
-            return math.log(self.seconds[left][run]) - math.log(self.seconds[right][run])
-        return pairs(np.maximum(lefts, 1), np.maximum(rights, 1))
+        ns = self._ns.get(side, {}).get(run)
+        if ns is not None and (side, run) not in self._logs:
+            self._logs[side, run] = _few_logs(np.maximum(ns, 1))
+        return self._logs.get((side, run))
 
     def _planned(self) -> Iterable[Side]:
         return (*self.seconds, *self.obstacles)

@@ -18,8 +18,17 @@ from numpy.typing import NDArray
 from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch import chart
-from plumbline.watch.chart import FREEDOM, Baseline, DetectorDesign, baselines_of
-from plumbline.watch.sizing import Alarm, CellState, Cusum, launches_of, resized
+from plumbline.watch.chart import (
+    FREEDOM,
+    Alarm,
+    Baseline,
+    CellState,
+    Cusum,
+    DetectorDesign,
+    baselines_of,
+    launches_of,
+    resized,
+)
 
 Key = TypeVar("Key")
 _Vector = NDArray[np.float64]
@@ -114,7 +123,7 @@ def _step(
     before = [states[key] for key in watched]
     offs = np.array([own[key] - baseline.middle for key, baseline in watched.items()])
     scales = np.array([baseline.scale for baseline in watched.values()])
-    references = chart.references(scales)
+    references = chart.reference_levels(scales)
     limits = chart.thresholds(design, references)
     values = offs / scales
     slower = chart.step(_sums([state.slower for state in before]), values, references)

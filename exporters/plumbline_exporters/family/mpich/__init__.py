@@ -7,9 +7,7 @@ from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle, put
 from plumbline_exporters.families import Family, Linting, Question
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mpich import coll, selection
-from plumbline_exporters.family.mpich import lint_tables as tables
-from plumbline_exporters.family.mpich import lint_variables as variables
+from plumbline_exporters.family.mpich import coll, lint_tables, selection
 from plumbline_exporters.registry import exporter
 
 
@@ -47,13 +45,13 @@ FAMILY = Family(
     question=question,
     lint=Linting(
         versions=((4, 3, 2), (5, 0, 2)),
-        variables=variables.PATTERN,
-        findings=variables.findings,
+        variables=lint_tables.PATTERN,
+        findings=lint_tables.variable_findings,
         refusal=("fails", "ends every program in MPI_Init"),
         own_decision=("auto",),
-        aliases=variables.ALIASES,
-        files=variables.TABLES,
+        aliases=lint_tables.ALIASES,
+        files=lint_tables.TABLES,
         options=hydra.OPTIONS,
-        formats={"mpich-json": tables},
+        formats={"mpich-json": lint_tables},
     ),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.families import Family, Linting
-from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mpich import lint_variables as variables
-from plumbline_exporters.family.mvapich2 import env, question
+from plumbline_exporters.family import hydra, mvapich2
+from plumbline_exporters.family.mpich import lint_tables
+from plumbline_exporters.family.mvapich2 import question
 from plumbline_exporters.registry import exporter
 
 SCRIPT = "mvapich-env"
@@ -21,21 +21,21 @@ SCRIPT = "mvapich-env"
 )
 def files(bundle: Bundle) -> dict[str, str]:
     remark = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING is left as it is: what is set here is not tuned."
-    return env.sourced(bundle, "MVAPICH", remark)
+    return mvapich2.sourced(bundle, "MVAPICH", remark)
 
 
 FAMILY = Family(
     prefixes=("MVP_",),
     script=SCRIPT,
-    variables=env.variables,
+    variables=mvapich2.variables,
     question=question,
     lint=Linting(
         versions=((4, 0, 0),),
-        variables=variables.PATTERN,
-        findings=variables.findings,
+        variables=lint_tables.PATTERN,
+        findings=lint_tables.variable_findings,
         refusal=("fails", "ends every program in MPI_Init"),
         own_decision=("auto",),
-        aliases=variables.ALIASES,
+        aliases=lint_tables.ALIASES,
         options=hydra.OPTIONS,
         instead_of="mpich",
     ),

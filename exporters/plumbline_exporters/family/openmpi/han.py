@@ -13,7 +13,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.bundle import Bundle, groups_by_ranks, heading, sizes
 from plumbline_exporters.family.openmpi import tuned
-from plumbline_exporters.family.openmpi.knobs import PAST_HAN, is_rule
+from plumbline_exporters.family.openmpi.tuned import PAST_HAN, is_rule
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-han-rules.conf"

@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import lint_parameters as parameters
 from plumbline_exporters.family.openmpi import mca_params
-from plumbline_exporters.finding import Finding, LintTarget, NamedFile, named
+from plumbline_exporters.finding import Assignment, Finding, LintTarget, NamedFile, named
 
 SUMMARY = "parameter file of Open MPI (name = value)"
 # The lines that mpirun of 5.0 and later takes in a file for --tune.

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.family.openmpi import tuned
 from plumbline_exporters.family.openmpi.lint_tuned_rules import LIBRARY_DECIDES
 from plumbline_exporters.family.openmpi.mca_params import (
@@ -19,8 +18,8 @@ from plumbline_exporters.family.openmpi.mca_params import (
     SWITCH,
     leaves_out,
 )
-from plumbline_exporters.finding import Effect, FileKind, Finding, LintTarget
-from plumbline_exporters.lint import names
+from plumbline_exporters.finding import Assignment, Effect, FileKind, Finding, LintTarget
+from plumbline_exporters.lint import parameters
 
 _NEEDED = ("basic", "libnbc")  # no other component has what these have
 # The library's own decision takes these too.
@@ -38,7 +37,7 @@ FILES = {
     HAN_RULES: FileKind(_PASSED_OVER, ("ompi-han-rules",)),
 }
 _COMMENT = re.compile(r"(?<!\s)\s+[#;]")
-_STEMS = {tuned.prefix(function): function for function in tuned.COLLECTIVES}
+_STEMS = {tuned.parameter_prefix(function): function for function in tuned.COLLECTIVES}
 
 
 def findings(
@@ -53,7 +52,7 @@ def findings(
         ]
     last = {assignment.name: assignment for assignment in given}
     plain = [assignment for assignment in last.values() if assignment.name not in _STEMS]
-    yield from names.check(plain, target, prefix=prefix)
+    yield from parameters.check(plain, target, prefix=prefix)
     forced = {
         _STEMS[assignment.name]: assignment
         for assignment in last.values()
@@ -102,7 +101,7 @@ def _of_forced(
         return
     collective = tuned.COLLECTIVES[function]
     listed = collective.names(*target.versions)
-    taken = names.takes(assignment.name, assignment.value, target)
+    taken = parameters.takes(assignment.name, assignment.value, target)
     number = (
         listed.index(assignment.value) + 1
         if assignment.value in listed
@@ -151,14 +150,14 @@ def _of_switches(
 ) -> Iterator[Finding]:
     wanting = [*forced.values(), *(last[name] for name in (RULES,) if name in last)]
     switch = last.get(SWITCH)
-    if wanting and (switch is None or not names.is_true(switch.value)):
+    if wanting and (switch is None or not parameters.is_true(switch.value)):
         yield Finding(
             min(assignment.line for assignment in wanting), "ignored", "no-switch",
             f"without {prefix}{SWITCH}=1 neither forced algorithms nor a rules file count, and "
             "nothing says so", f"set {prefix}{SWITCH} to 1 beside it",
         )  # fmt: skip
     switch = last.get(HAN_SWITCH)
-    if HAN_RULES in last and (switch is None or not names.is_true(switch.value)):
+    if HAN_RULES in last and (switch is None or not parameters.is_true(switch.value)):
         yield Finding(
             last[HAN_RULES].line, "ignored", "no-switch",
             f"without {prefix}{HAN_SWITCH}=1 the rules file of coll/han is not read",

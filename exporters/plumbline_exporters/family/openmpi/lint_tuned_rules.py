@@ -110,7 +110,7 @@ def _of_choice(group: Group, choice: Choice, target: LintTarget) -> Iterator[Fin
 
 def _unread(group: Group, choice: Choice, target: LintTarget) -> Iterator[Finding]:
     """Parameters that the algorithm does not look at, and a fan-out that is not what it seems."""
-    knob = tuned.prefix(group.function)
+    knob = tuned.parameter_prefix(group.function)
     written = (
         ("_segmentsize", "segment size", choice.segment_bytes),
         ("_max_requests", "limit of requests", choice.max_requests),

@@ -12,9 +12,10 @@ import msgspec
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
-from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.bundle import (
     Bundle,
+    FileDecision,
+    MpiCall,
     evidence,
     groups_by_ranks,
     heading,
@@ -22,10 +23,10 @@ from plumbline_exporters.bundle import (
     sizes,
     span,
 )
-from plumbline_exporters.decisions import FileDecision, MpiCall
 from plumbline_exporters.family.openmpi import han, rules_reader, site, tuned
-from plumbline_exporters.family.openmpi.knobs import global_knobs, is_rule, rule_knobs
 from plumbline_exporters.family.openmpi.site import SiteRule
+from plumbline_exporters.family.openmpi.tuned import global_knobs, is_rule, rule_knobs
+from plumbline_exporters.finding import Assignment
 from plumbline_exporters.registry import exporter
 
 _JSON_FILE_NAME = "ompi-rules.json"
@@ -137,7 +138,7 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
         return f"{library.id} has no algorithm {knobs['']}"
     for suffix, value in knobs.items():
         if suffix and not re.fullmatch(r"[0-9]{1,18}", value):
-            return f"{tuned.prefix(winner.function)}{suffix}={value} is not a number"
+            return f"{tuned.parameter_prefix(winner.function)}{suffix}={value} is not a number"
     name = collective.name_of(number) if number else site.OWN_DECISION
     if name == "two_proc" and winner.nprocs != 2:
         return "two_proc fails on communicators that do not have 2 ranks"
@@ -306,7 +307,7 @@ def decision(files: Mapping[str, str], call: MpiCall, library: Library) -> FileD
         return None
     values = [tuned.name_in(call.function, numbers[0], [tuned.version(library)])]
     values += [str(number) if number else "" for number in numbers[1:]]
-    prefix = tuned.prefix(call.function)
+    prefix = tuned.parameter_prefix(call.function)
     chosen = {
         prefix + suffix: value for suffix, value in zip(_SUFFIXES, values, strict=True) if value
     }

@@ -2,7 +2,8 @@
 
 Each was tried on 4.1.4, 4.1.8 and 5.0.11 (see docs/design/libraries.md); those of 6.0 were read,
 not tried. What the algorithms are, and which need an operator that commutes, the search space says
-(facts.py); the rest stands here.
+(facts.py); the rest stands here, and how winners are divided: what a rules file can say, what a
+profile can say, and what holds for a whole process.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Literal
 import msgspec
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Library
+from plumbline_db.records import Library, Winner
 from plumbline_exporters import facts
+from plumbline_exporters.bundle import Bundle, put
 
 Version = tuple[int, ...]
 OLDEST = (4, 1, 0)
@@ -51,7 +53,7 @@ class Collective(msgspec.Struct, frozen=True):
         algorithms = [
             algorithm
             for algorithm in self._space().algorithms
-            if _key(algorithm.min_version) <= latest
+            if tuple(int(number) for number in algorithm.min_version.split(".")) <= latest
         ]
         names = tuple(
             algorithm.name for algorithm in sorted(algorithms, key=lambda algorithm: algorithm.id)
@@ -148,10 +150,6 @@ def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
     return names[number - 1] if 1 <= number <= len(names) else ""
 
 
-def _key(text: str) -> Version:
-    return tuple(int(number) for number in text.split("."))
-
-
 def version(library: Library) -> tuple[int, int, int]:
     """(4, 1, 4); PlumblineError when the library is not one whose rules are known."""
     match = re.match(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", library.version)
@@ -176,6 +174,51 @@ def version_reads_second(version_found: Version) -> bool:
     return version_found >= (5, 0, 7) or (4, 1, 8) <= version_found < (5, 0, 0)
 
 
-def prefix(function: str) -> str:
+def parameter_prefix(function: str) -> str:
     """`coll_tuned_reduce_scatter_block_algorithm` for MPI_Reduce_scatter_block."""
     return f"coll_tuned_{function.removeprefix('MPI_').lower()}_algorithm"
+
+
+# On several nodes coll/han answers before coll/tuned; a search takes it off its communicators.
+PAST_HAN = ("coll_han_priority", "0")
+RULE_SUFFIXES = ("", "_segmentsize", "_chain_fanout", "_tree_fanout", "_max_requests")
+
+
+def rule_knobs(winner: Winner) -> dict[str, str]:
+    """The part of a configuration that a rules file can express, by suffix: "" is the algorithm."""
+    prefix = parameter_prefix(winner.function)
+    return {
+        suffix: winner.configuration[prefix + suffix]
+        for suffix in RULE_SUFFIXES
+        if prefix + suffix in winner.configuration
+    }
+
+
+def is_rule(winner: Winner) -> bool:
+    """The library's own function with algorithm knobs: belongs to the rules file."""
+    return winner.variant == "default" and bool(rule_knobs(winner))
+
+
+def global_knobs(bundle: Bundle) -> dict[str, str]:
+    """Knobs that hold for a whole process, whatever the function and size.
+
+    Two winners that want different values are an error, and so is the algorithm knob of another
+    function, which would change that function everywhere."""
+    values: dict[str, str] = {}
+    for winner in bundle.winners:
+        prefix = parameter_prefix(winner.function)
+        own = {prefix + suffix for suffix in RULE_SUFFIXES}
+        for name, value in sorted(winner.configuration.items()):
+            if winner.variant == "default" and name in own:
+                continue
+            if is_rule(winner) and (name, value) == PAST_HAN:
+                continue  # han.py says so for these calls alone
+            if name.startswith("coll_tuned_") and name.endswith(
+                tuple(f"_algorithm{suffix}" for suffix in RULE_SUFFIXES)
+            ):
+                raise PlumblineError(
+                    f"{winner.function}, {winner.nprocs} ranks: {name} belongs to another function "
+                    "or to a variant's parts; no file can set it for these calls alone"
+                )
+            put(values, winner, name, value)
+    return values

@@ -13,13 +13,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks
+from plumbline.libraries import (
+    DeliberateError,
+    Installation,
+    Knob,
+    built,
+    family,
+    hydra,
+    into_ranks,
+)
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import DeliberateError
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.family.intelmpi.env import ADJUST, SILENT
+from plumbline_exporters.family.intelmpi import ADJUST, SILENT
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 # A launch with these settings ends at a preset that does not fit. On some processors the library's

@@ -11,9 +11,17 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline import libraries
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks, variables
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import (
+    DeliberateError,
+    Installation,
+    Knob,
+    built,
+    family,
+    hydra,
+    into_ranks,
+)
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db import user_files
@@ -79,7 +87,7 @@ class Mpich(hydra.Started):
         try:
             if done.status != 0:
                 raise ValueError(f"exit status {done.status}: {done.stderr.strip()[-300:]}")
-            return variables.reported(done.stdout)
+            return libraries.reported(done.stdout)
         except (ValueError, msgspec.ValidationError) as error:
             raise PlumblineError(
                 f"{probe} system does not say what {installation.library.id} can be told "
@@ -158,7 +166,7 @@ def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
             version_string=next(line for line in lines if _field(line)[0] == "MPICH Version"),
             prefix=str(folder.parent),
             fingerprint=built.fingerprint(identity),
-            build=_build(fields),
+            build={name: fields[key] for name, key in _BUILD.items() if fields.get(key)},
         ),
         mpirun=mpirun,
         mpicc=Path(mpicc) if mpicc else None,
@@ -192,8 +200,3 @@ _BUILD = {
     "compiler": "MPICH CC",
     "features": "MPICH features",
 }
-
-
-def _build(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return what the library says about its making; what it does not say is left out."""
-    return {name: fields[key] for name, key in _BUILD.items() if fields.get(key)}

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.libraries import Installation, Knob, family, hydra, mpiname
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import DeliberateError, Installation, Knob, family, hydra, mpiname
 from plumbline.libraries.mpich import OF_THE_SITE, Mpich
 from plumbline_exporters.family.mpich import coll
 

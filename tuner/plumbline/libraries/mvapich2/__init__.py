@@ -17,15 +17,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from plumbline import libraries
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, family, hydra, mpiname, variables
-from plumbline.libraries.canary import DeliberateError
+from plumbline.libraries import DeliberateError, Installation, Knob, family, hydra, mpiname
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import by_size
-from plumbline_exporters.family.mvapich2 import env as mv2_ranges
+from plumbline_exporters.family import mvapich2
 
 # Functions inside MVAPICH2 2.x that are the algorithms which its variables number: its source,
 # src/mpi/coll/*_tuning.c of 2.3.7. A canary makes them refuse (PLUMBLINE_REFUSES): then the calls
@@ -178,7 +178,7 @@ class Mvapich2(hydra.Started):
             raise PlumblineError(
                 f"{installation.mpirun} cannot start {probe} (status {done.status}): {why}"
             )
-        return shown(done.stderr) | shown(done.stdout) | variables.reported_among(done.stdout)
+        return shown(done.stderr) | shown(done.stdout) | libraries.reported_among(done.stdout)
 
     def environment(self, installation: Installation) -> dict[str, str]:
         return dict(installation.environment)
@@ -189,10 +189,10 @@ class Mvapich2(hydra.Started):
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = dict(knobs)
         for name, value in knobs.items():
-            if by_size.has_sizes(value) and name in mv2_ranges.SWITCHES:
-                values |= mv2_ranges.companions(name)
+            if by_size.has_sizes(value) and name in mvapich2.SWITCHES:
+                values |= mvapich2.companions(name)
         for name in knobs:
-            if why := mv2_ranges.refused(name, values):
+            if why := mvapich2.refused(name, values):
                 raise PlumblineError(f"{name}={values[name]}: {why}")
         _refuse_crashes(values)
         return values
@@ -267,13 +267,13 @@ def shown(text: str) -> dict[str, Knob]:
 def _refuse_crashes(values: Mapping[str, str]) -> None:
     """Refuse what was seen to crash, and what MPI_Init does not take, is not set."""
     scatter = values.get("MV2_INTER_RED_SCAT_TUNING", "")
-    if mv2_ranges.begins_with_1(scatter) and "MV2_INTER_REDUCE_TUNING" not in values:
+    if mvapich2.begins_with_1(scatter) and "MV2_INTER_REDUCE_TUNING" not in values:
         raise PlumblineError(
             "MV2_INTER_RED_SCAT_TUNING=1 crashes where MV2_INTER_REDUCE_TUNING is not set too"
         )
-    if mv2_ranges.queue_is_short(values):
+    if mvapich2.queue_is_short(values):
         raise PlumblineError(
-            f"MPI_Init fails where {mv2_ranges.QUEUE} is not more than twice {mv2_ranges.EAGER}"
+            f"MPI_Init fails where {mvapich2.QUEUE} is not more than twice {mvapich2.EAGER}"
         )
     for name, cvar in CVARS.items():
         if name in values and cvar in values:

@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
 from plumbline.core.reach import Reach
 from plumbline.libraries import (
+    DeliberateError,
     Family,
     Installation,
     Knob,
@@ -19,10 +20,10 @@ from plumbline.libraries import (
     RulesKnown,
     built,
     family,
+    in_copy,
     into_ranks,
 )
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import DeliberateError, in_copy
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -91,9 +92,11 @@ def _installed(folder: Path, added: Mapping[str, str]) -> Installation | None:
     info = shutil.which("ompi_info", path=where)
     if mpirun is None or info is None:
         return None
-    text = _say(Path(info), ["--parsable"], added)
     mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
     facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"], _OF_DEBIAN)
+    status = os.stat(info)
+    changed = (status.st_mtime_ns, status.st_size, *facts)
+    text = _identity(Path(info), changed, tuple(sorted(_clean(added).items())))
     return Installation(
         library=described(text, folder.parent, facts),
         mpirun=Path(mpirun),
@@ -163,12 +166,25 @@ def _build(text: str) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _say(info: Path, options: list[str], added: Mapping[str, str]) -> str:
-    """Say that what the user (or a module) has set for applications is not what the library comes
-    with."""
+def _clean(added: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without what the user (or a module) has set for applications, which
+    is not what the library comes with."""
     given = os.environ | dict(added)
-    clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
-    return tool_output([info, *options], "Open MPI", clean, read=partial(_read_by, info))
+    return {name: value for name, value in given.items() if not _SETTINGS.match(name)}
+
+
+@cache
+def _identity(
+    info: Path, changed: tuple[int | str, ...], environment: tuple[tuple[str, str], ...]
+) -> str:
+    """Return what the library reports of its build. A process asks again only if the tool, the
+    library (both in `changed`) or the environment has changed."""
+    del changed
+    return _say(info, ["--parsable"], dict(environment))
+
+
+def _say(info: Path, options: list[str], environment: Mapping[str, str]) -> str:
+    return tool_output([info, *options], "Open MPI", environment, read=partial(_read_by, info))
 
 
 def _read_by(info: Path, text: str) -> Iterator[Path]:
@@ -238,7 +254,7 @@ class OpenMpi(Family):
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info, *words = _every_parameter(installation)
-        return reported(_say(Path(info), words, installation.environment))
+        return reported(_say(Path(info), words, _clean(installation.environment)))
 
     def reported_in(
         self, installation: Installation, environment: Mapping[str, str]
@@ -258,7 +274,7 @@ class OpenMpi(Family):
         yield RulesKnown(f"{library.id} reads rules of coll/tuned {forms}", True)
         knobs, count, agree = self.knobs(installation), 0, True
         for function, collective in tuned.COLLECTIVES.items():
-            knob = knobs.get(tuned.prefix(function))
+            knob = knobs.get(tuned.parameter_prefix(function))
             if knob is None or not knob.choices:
                 continue
             reported_names = {number: name for name, number in knob.choices.items() if number}

@@ -14,9 +14,16 @@ from pathlib import Path
 
 from plumbline.core.reach import Reach
 from plumbline.core.selectors import SELECTORS
-from plumbline.libraries import Family, Installation, Knob, built, family, into_ranks
+from plumbline.libraries import (
+    DeliberateError,
+    Family,
+    Installation,
+    Knob,
+    built,
+    family,
+    into_ranks,
+)
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import DeliberateError
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch

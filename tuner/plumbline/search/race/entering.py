@@ -270,9 +270,9 @@ class Entering:
         return {cell: self.bounds[cell] for cell in cells if cell in self.bounds}
 
     def _first(self, cell: Target) -> list[Candidate]:
-        """The candidate_space, each algorithm that shares launches in the middle of its parameters
-        too (where cases are cheap with all of them, if they are few), and what was found for the
-        cell elsewhere."""
+        """Return what was found for the cell elsewhere, then the candidate_space, with each
+        algorithm that shares launches in the middle of its parameters too (where cases are cheap
+        with all of them, if they are few)."""
         candidate_space = self._candidate_space.first(cell.function)
         hot = [
             candidate
@@ -293,7 +293,7 @@ class Entering:
         idle = self._idle.get(cell, ())
         return [
             candidate
-            for candidate in dict.fromkeys([*candidate_space, *earlier_candidates])
+            for candidate in dict.fromkeys([*earlier_candidates, *candidate_space])
             if variant_name(candidate.variant) not in idle
         ]
 

@@ -37,6 +37,8 @@ _ODD = 0.1
 _WEIGHT = 4
 # A cold candidate is compared across launches.
 COLD = 2.0
+# A case that is sure ends after at least so many blocks (probes/nrep/block_medians.c).
+_LEAST_BLOCKS = 5
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
 _MEDIAN = math.pi / 2  # variance of a median over that of a mean
 
@@ -118,8 +120,11 @@ class Evidence:
         self._leads: dict[tuple[Key, Key], Lead | None] = {}  # that were asked for since the last
         self._disturbed: set[int] = set()  # launches
 
-    def add(self, found: Iterable[LaunchSamples], blocks: int, *, disturbed: bool = False) -> None:
-        """Samples of launches that took so many blocks; `disturbed`: beside other work."""
+    def add(
+        self, found: Iterable[LaunchSamples], blocks: int, reps: int = 1, *, disturbed: bool = False
+    ) -> None:
+        """Samples of launches that took so many blocks at most, with at least so many samples in a
+        block; `disturbed`: beside other work."""
         for samples in found:
             case = samples.case
             if case.config == "plain" or case.variant == "library" or case.ranks:
@@ -129,7 +134,8 @@ class Evidence:
             self._there.setdefault(target, {})[candidate] = None
             times = self._blocks.setdefault((target, candidate), {})
             for run, ns in zip(samples.runs, samples.ns, strict=True):
-                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
+                count = min(blocks, -(-len(ns) // reps))
+                parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), count)
                 times[run] = tuple(statistics.median(part.tolist()) for part in parts)
             self._forget()
             self._disturbed |= set(samples.runs) if disturbed else set()
@@ -289,16 +295,10 @@ class Evidence:
         rest: list[float] = []
         blocks = 0
         for run, log in logs.items():
-            if (
-                run in own_blocks
-                and run in rival_blocks
-                and len(own_blocks[run]) == len(rival_blocks[run]) > 1
-            ):
-                rest += [
-                    abs(a - b - log)
-                    for a, b in zip(own_blocks[run], rival_blocks[run], strict=True)
-                ]
-                blocks += len(own_blocks[run])
+            pairs = list(zip(own_blocks.get(run, ()), rival_blocks.get(run, ()), strict=False))
+            if len(pairs) > 1:
+                rest += [abs(a - b - log) for a, b in pairs]
+                blocks += len(pairs)
         if not blocks:
             return 0.0
         per_launch = blocks / len(logs)
@@ -330,9 +330,10 @@ def _first_of(
 
 
 def _difference(own_blocks: Blocks, rival_blocks: Blocks) -> float:
-    """Paired by block; where blocks are missing, median by median."""
-    if len(own_blocks) == len(rival_blocks):
-        return statistics.median([a - b for a, b in zip(own_blocks, rival_blocks, strict=True)])
+    """Paired by block, as far as both go on; where blocks are missing, median by median."""
+    fewer = min(len(own_blocks), len(rival_blocks))
+    if len(own_blocks) == len(rival_blocks) or fewer >= _LEAST_BLOCKS:
+        return statistics.median([a - b for a, b in zip(own_blocks, rival_blocks, strict=False)])
     return statistics.median(own_blocks) - statistics.median(rival_blocks)
 
 

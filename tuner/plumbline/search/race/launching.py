@@ -237,7 +237,9 @@ class RaceLaunches:
         if cases:
             ran = self._hot(suite, plan, cases, hot)
             # Calls in a longer series are faster, and cold launches are compared with this launch.
-            plan = msgspec.structs.replace(plan, reps=ran.reps, blocks=ran.blocks)
+            plan = msgspec.structs.replace(
+                plan, reps=ran.reps, blocks=ran.blocks, precision=ran.precision
+            )
         if cold:
             if self.evidence.exact:
                 # If launches repeat each other, the first result of our variants stays valid.
@@ -401,7 +403,9 @@ class RaceLaunches:
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
         samples_of_launch = runs.launch_samples(store.db, store.campaign, [suite.name])
-        self.evidence.add(samples_of_launch, plan.blocks, disturbed=not self._store.is_quiet)
+        self.evidence.add(
+            samples_of_launch, plan.blocks, plan.reps, disturbed=not self._store.is_quiet
+        )
         self._launch = max(
             (run for samples in samples_of_launch for run in samples.runs), default=self._launch
         )

@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline_db import campaigns, winners
+from plumbline_db import campaigns, findings
 from plumbline_db.connection import Database
 from plumbline_db.records import Trial, Winner
 from plumbline_exporters.bundle import Refusal
@@ -112,7 +112,7 @@ def earlier(db: Database, campaign: str, refusal: Refusal) -> Earlier:
         )
     )
     winners_by_campaign: Mapping[str, list[Winner]] = {
-        campaign.id: winners.get(db, campaign.id) for campaign in past
+        campaign.id: findings.get_winners(db, campaign.id) for campaign in past
     }
 
     def at(target: Target) -> list[Candidate]:

@@ -123,11 +123,39 @@ class CandidateSpace:
 
         return gate.of_space(self._space)
 
-    def without_knobs(self) -> CandidateSpace:
-        """Our variants alone."""
-        bare = msgspec.structs.replace(self._space, function=[])
-        toolchain = msgspec.structs.replace(self._toolchain, space=bare)
-        return CandidateSpace(toolchain, self._nprocs, tried=self._variants.values())
+    def refusal_here(self, sizes: Mapping[str, Sequence[int]]) -> Refusal:
+        """Return the same gate; it also refuses winners that this number of ranks offers at none of
+        the measured `sizes`, as those of another number may be."""
+        of_space = self.refusal
+
+        def refusal(winner: Winner) -> str:
+            function, candidate = winner.function, Candidate.of_winner(winner)
+            inside = [
+                size
+                for size in sizes.get(function, ())
+                if winner.bytes_from <= size <= winner.bytes_to
+            ]
+            is_whole = candidate.is_knobs and self.one_for_all_sizes(function)
+            is_offered = any(self.offers(function, candidate, size) for size in inside)
+            if is_whole or is_offered or not inside:
+                return of_space(winner)
+            return f"is not offered to {self._nprocs} ranks"
+
+        return refusal
+
+    def without_knobs(self, functions: Iterable[str] | None = None) -> CandidateSpace:
+        """Return our variants alone, of all functions or of these."""
+        left_out = None if functions is None else set(functions)
+        kept = (
+            []
+            if left_out is None
+            else [entry for entry in self._space.function if entry.name not in left_out]
+        )
+        toolchain = msgspec.structs.replace(
+            self._toolchain, space=msgspec.structs.replace(self._space, function=kept)
+        )
+        tried = self._variants.values()
+        return CandidateSpace(toolchain, self._nprocs, tried=tried, unsafe=self._unsafe)
 
     def mockups(self, function: str) -> set[str]:
         """Names of the variants that are made of other functions."""
