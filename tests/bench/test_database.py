@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from tests.bench import database
 
 
+@pytest.mark.alone  # `make bench` measures it
 def test_figures_of_a_small_database() -> None:
     """That they are there; how large they are depends on the machine."""
     found = {figure.name: figure.value for figure in database.figures(small=True)}

@@ -10,6 +10,7 @@ import pytest
 
 from tests.bench.search.joint import LAUNCHES, SEARCHES, Machine, Visits
 from tests.bench.search.joint_space import PLAIN, Launch, Record, name_of, points, read
+from tests.sampled import by_default
 
 
 def record(**ns: list[list[int]]) -> Record:
@@ -42,7 +43,7 @@ def test_the_record_has_every_point() -> None:
     assert names == {name_of(*point) for point in points()} | {PLAIN}
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", by_default([name for name in SEARCHES if name != "TPE"], ["TPE"]))
 def test_a_search_spends_its_launches_and_is_replayed_alike(name: str) -> None:
     machine = Machine(read(), [0, 1, 2])
 

@@ -91,6 +91,22 @@ def test_calls_without_equal_parts(build: Build, tmp_path: Path) -> None:
     }
 
 
+def test_what_is_sent_and_when_ranks_enter(build: Build, tmp_path: Path) -> None:
+    """The root alone knows the shape of a Gatherv. Who waits for a late rank follows it at once."""
+    _, calls = recording(build, tmp_path, program="uneven")
+    found = merged(calls)
+    (gathered,) = of(found, "MPI_Allgatherv")
+    assert (gathered.type, gathered.counts) == ("MPI_DOUBLE", "linear")
+    gathers = {(one.type, one.counts) for one in of(found, "MPI_Gatherv")}
+    assert gathers == {("MPI_INT", "last"), ("MPI_INT", "")}
+    (late,), (sent,) = of(found, "MPI_Allreduce"), of(found, "MPI_Bcast")
+    assert (late.type, late.counts, sent.type) == ("MPI_FLOAT", "", "derived")
+    assert late.spread_seconds is not None and late.spread_seconds > 1.5e-3
+    assert 0 < late.following <= 0.75 * late.calls  # rank 1 has slept before
+    (barrier,) = of(found, "MPI_Barrier")
+    assert (barrier.type, barrier.counts) == ("", "")
+
+
 def test_ranks_that_are_started_behind_its_back(build: Build, tmp_path: Path) -> None:
     _, calls = recording(build, tmp_path, "unseen")
     found = merged(calls)

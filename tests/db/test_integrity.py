@@ -118,9 +118,9 @@ def test_a_bug_stays_a_bug(path: Path, whole: bytes) -> None:
 
 def test_a_note_that_a_killed_process_has_left_half_goes(path: Path, tmp_path: Path) -> None:
     """It lies in a folder that the next one clears."""
-    kill = "import os, signal; from pathlib import Path; from plumbline_db import way_back; "
+    kill = "import os, signal; from pathlib import Path; from plumbline_db import backups; "
     kill += "Path.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
-    kill += f"way_back.keep(Path({str(path)!r}), Path('a'))"
+    kill += f"backups.keep(Path({str(path)!r}), Path('a'))"
     done = subprocess.run([sys.executable, "-c", kill], check=False)
     assert done.returncode == -signal.SIGKILL and list(tmp_path.iterdir())
     scratch._cleared.clear()

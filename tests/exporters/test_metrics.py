@@ -277,8 +277,9 @@ def test_a_name_is_registered_once() -> None:
 def test_every_metric_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text("utf-8")
     sources = [file.read_text("utf-8") for file in Path(metrics.__file__).parent.glob("*.py")]
-    found = re.findall(r'(Gauge|Counter|Info)MetricFamily\(\s*"(\w+)"', "".join(sources))
-    suffixes = {"Gauge": "", "Counter": "_total", "Info": "_info"}
+    maker = r'\b(gauge|Gauge|Counter|Info)(?:MetricFamily)?\(\s*"(plumbline_\w+)"'
+    found = re.findall(maker, "".join(sources))
+    suffixes = {"gauge": "", "Gauge": "", "Counter": "_total", "Info": "_info"}
     names = {name + suffixes[kind] for kind, name in found}
     assert {"plumbline_violations", "plumbline_launches_total", "plumbline_build_info"} <= names
     for name in names:

@@ -15,6 +15,7 @@ def test_a_database_is_made_and_filled(library: Path, tmp_path: Path) -> None:
     require_none_is_wrong(library, tmp_path, "making", faults, most=6)
 
 
+@pytest.mark.alone  # `make test-faults` has more of it
 @pytest.mark.slow
 def test_a_campaign(library: Path, tmp_path: Path) -> None:
     require_none_is_wrong(library, tmp_path, "campaign", ["start", "full"], most=1)

@@ -97,7 +97,7 @@ def test_records_never_take_the_place_of_something_else(
 @pytest.mark.mpi
 def test_a_disk_that_fills_up(probe: Probe) -> None:
     """The file may have 64 blocks; the plan writes more. All ranks stop after the same block."""
-    plan = probe.write("set blocks=100000\ncase id=0 function=MPI_Barrier bytes=0 reps=100\n")
+    plan = probe.write("set blocks=100000\ncase id=0 function=MPI_Barrier bytes=0 reps=2\n")
     out = probe.folder / "records.ndjson"
     shell = f"trap '' XFSZ; ulimit -f 64; exec {probe.binary} --plan {plan} --out {out}"
     launch = probe.start([*probe.command(2, {}), "sh", "-c", shell], out)

@@ -17,7 +17,7 @@ import numpy as np
 
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.daemon.work import QUARTILE
+from plumbline.daemon.step import QUARTILE
 from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load

@@ -102,6 +102,7 @@ def test_another_user_starts_it(daemon: Daemon) -> None:
         assert lock.watch_beside(theirs.database).stat().st_uid == 65534
 
 
+@pytest.mark.alone  # `make test-kills` has more of it
 @pytest.mark.slow
 def test_kill_9_again_and_again(daemon: Daemon) -> None:
     """A daemon that learns, finds a change, searches and applies: `make test-kills` has more."""

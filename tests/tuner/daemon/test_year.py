@@ -19,6 +19,7 @@ from tests.tuner.simulated import SimulatedStarter
 DAYS = 365
 
 
+@pytest.mark.alone  # 365 canaries
 @pytest.mark.slow
 def test_a_year(finished: Path, tmp_path: Path) -> None:
     """A canary in each night of a zone with summer time; the daemon starts anew each month."""

@@ -13,11 +13,10 @@ import msgspec
 
 from plumbline.daemon import canary, looking, watched
 from plumbline.daemon.configuration import Applying, CanaryTable, DaemonConfiguration, Neighbour
-from plumbline.daemon.step import DaemonStep
+from plumbline.daemon.step import DaemonStep, Work
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
-from plumbline.daemon.work import Work
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Silent
 from plumbline.settings import Settings

@@ -362,6 +362,7 @@ def test_a_node_a_rank() -> None:
     assert (header.nprocs, header.nodes) == (3, 3)
 
 
+@pytest.mark.alone  # 64 ranks; test_best.py has the choice itself
 def test_the_best_of_either_side_on_nodes() -> None:
     """Algorithms of the library hold for a launch as a whole here, and race all the same; the ranks
     of a k-nomial tree of ours post all their receives at once, as the library's do."""

@@ -326,6 +326,7 @@ def test_a_real_busy_loop_is_seen() -> None:
     assert said and "processors are busy with other work: " in said[0]
 
 
+@pytest.mark.alone  # its busy loops take the processors of all other tests
 @pytest.mark.mpi
 def test_a_real_launch_beside_busy_loops_says_so(tmp_path: Path) -> None:
     """Its load is in its record, it was repeated, and the campaign knows that it is not alone."""

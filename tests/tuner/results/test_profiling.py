@@ -113,6 +113,7 @@ def imb(output: str) -> dict[str, dict[int, int]]:
     return found
 
 
+@pytest.mark.alone  # IMB takes long; other programs are recorded above
 def test_what_imb_says_it_does(tmp_path: Path) -> None:
     """Beside what it does to warm up, as often at every size."""
     found = installation("intelmpi")

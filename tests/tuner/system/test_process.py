@@ -116,7 +116,7 @@ STUBBORN = """
 import sys
 from plumbline.system import ending, process
 process.GRACE_SECONDS = float(sys.argv[1])
-text = "trap '' TERM INT HUP; sleep 60 & echo $$ $! >pids.part; mv pids.part pids; wait; wait; wait"
+text = "trap '' TERM INT HUP; sleep 600 & echo $$ $! >part; mv part pids; wait; wait; wait"
 try:
     with ending.by_signals():
         process.run(["/bin/sh", "-c", text], timeout_seconds=60)
@@ -145,6 +145,7 @@ def test_who_ignores_that_it_is_to_end_does_not_outlive_this_process(
     while not pids.exists():
         assert one.poll() is None
         time.sleep(0.02)
+    time.sleep(0.1)  # until the session, which has begun, is noted
     for number in numbers:
         one.send_signal(number)
         time.sleep(0.5)  # two at once would be one

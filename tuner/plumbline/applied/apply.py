@@ -103,25 +103,19 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     states = [targets.state(where.path, place.name) for where in place.where]
     number = targets.in_force(states)
     targets.require_untouched(store, states, force=wish.force)
-    generation_before = store.read(number) if number else None
-    sources, notes = _together(wish, generation_before)
-    preload = paths.layout().preload(paths.build_id(wish.installation.library))
+    sources, notes = _together(wish, store.read(number) if number else None)
+    library = wish.installation.library
+    preload = paths.layout().preload(paths.build_id(library))
 
     def made(at: int) -> Bundle:
-        return _bundle_of(
-            sources, wish.installation.library, wish.machine, store.path(at), unsafe=wish.unsafe
-        )
+        return _bundle_of(sources, library, wish.machine, store.path(at), unsafe=wish.unsafe)
 
     latest = max([number, *store.numbers()], default=0)
     chosen = latest + 1
     for before in sorted({number, latest} - {0}):
         earlier = store.read(before)
-        if (
-            earlier is not None
-            and _is(earlier, sources, number)
-            and _says(store, earlier, place, made(before), preload)
-        ):
-            chosen = before
+        if earlier and _is(earlier, sources, number):
+            chosen = before if _says(store, earlier, place, made(before), preload) else chosen
     bundle = made(chosen)
     contents = _contents_of(bundle, preload)
     wanted_targets = _wanted(place, states, chosen, bundle, wish.instead)
@@ -130,19 +124,8 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         for state, target in zip(states, wanted_targets, strict=True)
     ]
     changes = targets.changes(edits)
-    folders = [place.root, *(state.found.real.parent for state in states)]
-    closed = _closed(folders) if place.shared else None
-    if closed and place.scope == "site":
-        raise PlumblineError(
-            f"other users cannot read {closed}: change its permissions, or name another place with "
-            "--store"
-        )
+    closed = _closed_folder(place, states)
     if not dry_run and chosen not in store.numbers():
-        copies = {
-            target.before: state.found.data
-            for state, target in zip(states, wanted_targets, strict=True)
-            if target.before is not None and state.found.data is not None
-        }
         earlier = Generation(
             format=FORMAT,
             version=1,
@@ -151,14 +134,14 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             previous=number,
             applied=now,
             machine=wish.machine,
-            library=wish.installation.library,
+            library=library,
             unsafe=wish.unsafe,
             sources=sources,
             files={name: sha256(data) for name, data in contents.items()},
             targets=wanted_targets,
             scope=place.scope,
         )
-        store.write(earlier, contents | copies)
+        store.write(earlier, contents | _copies(states, wanted_targets))
     if not dry_run:
         store.mark_rolled_back(place.scope, False)
         targets.carry_out(edits, store)
@@ -168,13 +151,37 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         generation=chosen,
         previous=number,
         dry_run=dry_run,
-        library=wish.installation.library.id,
+        library=library.id,
         campaigns=[source.campaign.id for source in sources],
         changes=changes,
         files=[str(store.path(chosen) / name) for name in sorted(contents)],
         left_out=_left_out_of(place.where, bundle),
         notes=[*place.notes, *notes, *_notes(place, wish, bundle), *_own(place, closed)],
     )
+
+
+def _copies(
+    states: Sequence[targets.TargetState], applied_files: Sequence[AppliedFile]
+) -> dict[str, bytes]:
+    """Return what was in the files before, by the names under which it is kept."""
+    return {
+        applied_file.before: state.found.data
+        for state, applied_file in zip(states, applied_files, strict=True)
+        if applied_file.before is not None and state.found.data is not None
+    }
+
+
+def _closed_folder(place: Place, states: Sequence[targets.TargetState]) -> Path | None:
+    """Return a folder of a shared place that other users cannot read. Raises PlumblineError where a
+    whole site is meant."""
+    folders = [place.root, *(state.found.real.parent for state in states)]
+    closed = _closed(folders) if place.shared else None
+    if closed and place.scope == "site":
+        raise PlumblineError(
+            f"other users cannot read {closed}: change its permissions, or name another place with "
+            "--store"
+        )
+    return closed
 
 
 def _wanted(

@@ -17,8 +17,8 @@ import msgspec
 
 from plumbline.daemon import cells
 from plumbline.daemon.cells import CanaryCell, CellRoles, cell_of, state_of, with_state
+from plumbline.daemon.step import CellTimes, Work
 from plumbline.daemon.windows import iso, moment_of
-from plumbline.daemon.work import CellTimes, Work
 from plumbline.measure.comparison import REFERENCE_CELLS, of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 
 from plumbline.daemon import canary, watched
+from plumbline.daemon.step import Work
 from plumbline.daemon.watched import InForce
-from plumbline.daemon.work import Work
 from plumbline.libraries import Knob
 from plumbline.settings import site_rules
 from plumbline.settings.site_rules import ActiveSiteRules

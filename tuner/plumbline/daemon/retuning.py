@@ -19,7 +19,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.core.winner import deciding, of_measured_sizes, without_sizes
 from plumbline.daemon import canary
 from plumbline.daemon.cells import CanaryCell, cell_of, state_of, with_state
-from plumbline.daemon.work import CellTimes, Work
+from plumbline.daemon.step import CellTimes, Work
 from plumbline.libraries import gate
 from plumbline.libraries.space import Space
 from plumbline.measure.comparison import REFERENCE_CELLS, of_round, without_shared_factor

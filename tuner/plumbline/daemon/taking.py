@@ -19,10 +19,9 @@ from plumbline.daemon.cells import CanaryCell, cell_of
 from plumbline.daemon.configuration import Applying
 from plumbline.daemon.notify import Told
 from plumbline.daemon.retuning import of_alarm
-from plumbline.daemon.step import DaemonStep
+from plumbline.daemon.step import DaemonStep, Work
 from plumbline.daemon.watched import Here, applied, place_of
 from plumbline.daemon.windows import iso
-from plumbline.daemon.work import Work
 from plumbline.libraries import gate
 from plumbline.settings import Settings, identity
 from plumbline.settings.identity import now as time_now

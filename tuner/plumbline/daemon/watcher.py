@@ -15,11 +15,10 @@ import msgspec
 
 from plumbline.daemon import looking, notify, step, taking, watched, windows
 from plumbline.daemon.configuration import DaemonConfiguration, Neighbour, Retention
-from plumbline.daemon.step import DaemonStep, Next, Situation
+from plumbline.daemon.step import DaemonStep, Next, Paused, Situation, StepProgress, Work
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder, Here, WatchedTask
 from plumbline.daemon.windows import Clock, iso, moment_of
-from plumbline.daemon.work import Paused, StepProgress, Work
 from plumbline.settings import Settings
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted

@@ -157,17 +157,10 @@ def _panel(
     places = _places(timeline)
     x, y, color = _over_time(view, last), _by_rank(timeline, places), _by_name(names)
     at = {"x": x, "x2": {"field": "end"}, "y": y, "y2": {"field": "high"}}
-    blocks = [
-        row
-        for rank, lane in timeline.lanes.items()
-        for event in lane
-        if (row := _block(event, places[rank], view)) is not None
-    ]
+    blocks = _blocks(timeline.lanes, places, view)
     blocks += [
         row | {"high": row["low"] + _HALF / 2, "label": ""}
-        for rank, lane in timeline.inside.items()
-        for event in lane
-        if (row := _block(event, places[rank], view)) is not None
+        for row in _blocks(timeline.inside, places, view)
     ]
     arrows = [
         _arrow(message, places, view)
@@ -211,24 +204,21 @@ def _panel(
                 },
                 fontSize=11,
             ),
-            _marks([row["unknown"] for row in arrows], "rect", at, fill="black", fillOpacity=0.4),
-            _marks(arrows, "rule", at, color="black", strokeWidth=1.6),
-            _marks(
-                arrows,
-                "point",
-                {
-                    "x": x | {"field": "end"},
-                    "y": y | {"field": "high"},
-                    "angle": {"field": "angle", "type": "quantitative", "scale": None},
-                },
-                shape="M0,0L-0.28,0.85L0,0.68L0.28,0.85Z",
-                filled=True,
-                color="black",
-                opacity=1,
-                size=420,
-            ),
+            *_drawn_arrows(arrows, at),
         ],
     }
+
+
+def _drawn_arrows(arrows: list[dict[str, Any]], at: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the layers of messages: when they may have come, their lines, their heads."""
+    tip = {"x": at["x"] | {"field": "end"}, "y": at["y"] | {"field": "high"}}
+    tip["angle"] = {"field": "angle", "type": "quantitative", "scale": None}
+    head = {"shape": "M0,0L-0.28,0.85L0,0.68L0.28,0.85Z", "filled": True, "size": 420}
+    return [
+        _marks([row["unknown"] for row in arrows], "rect", at, fill="black", fillOpacity=0.4),
+        _marks(arrows, "rule", at, color="black", strokeWidth=1.6),
+        _marks(arrows, "point", tip, color="black", opacity=1, **head),
+    ]
 
 
 def _over_time(view: tuple[float, float], last: bool) -> dict[str, Any]:
@@ -306,6 +296,13 @@ def _shown(name: str) -> str:
 
 def _lane(place: int, view: tuple[float, float]) -> dict[str, float]:
     return {"begin": view[0], "end": view[1], "low": place - _HALF, "high": place + _HALF}
+
+
+def _blocks(
+    lanes: Mapping[int, Sequence[TimelineEvent]], places: dict[int, int], view: tuple[float, float]
+) -> list[dict[str, Any]]:
+    rows = (_block(event, places[rank], view) for rank, lane in lanes.items() for event in lane)
+    return [row for row in rows if row is not None]
 
 
 def _block(event: TimelineEvent, place: int, view: tuple[float, float]) -> dict[str, Any] | None:

@@ -36,8 +36,8 @@ _COLOURS = ["#1b6ca8", "#d1761f", "#8a8a8a", "#7a4a8c"]
 _SHAPES = ["circle", "square", "triangle-up", "diamond"]
 
 
-def specification(table: SpreadTable) -> dict[str, Any]:
-    values = [
+def _points(table: SpreadTable) -> list[dict[str, Any]]:
+    return [
         {
             "function": row.function.removeprefix("MPI_"),
             "ranks": f"{row.nprocs} ranks",
@@ -46,16 +46,17 @@ def specification(table: SpreadTable) -> dict[str, Any]:
             "ratio": round(float(ratio), 5),
         }
         for row in table.rows
-        for scheme, seconds in (
-            ("ours", row.ours.seconds),
-            *((name, spread.seconds) for name, spread in row.plain.items()),
-        )
-        for ratio in normalised(seconds)
+        for scheme, spread in (("ours", row.ours), *row.plain.items())
+        for ratio in normalised(spread.seconds)
     ]
+
+
+def specification(table: SpreadTable) -> dict[str, Any]:
+    values = _points(table)
     names = list(_NAMES.values())
     scheme = {"field": "scheme", "type": "nominal", "sort": names}
     # All panels share one axis, which ends at the largest value.
-    top = max((float(value["ratio"]) for value in values), default=1.0)  # type: ignore[arg-type]
+    top = max((value["ratio"] for value in values), default=1.0)
     y = {
         "field": "ratio",
         "type": "quantitative",

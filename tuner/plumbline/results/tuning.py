@@ -193,8 +193,10 @@ def _state_folder(database: Path) -> Path:
     for folder in (database.absolute().parent, paths.state_folder()):
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        file = folder / database.name
-        if os.access(folder, os.W_OK) and (not file.exists() or os.access(file, os.W_OK)):
+        parts = (folder / database.name, folder / "applications")
+        if os.access(folder, os.W_OK) and all(
+            not part.exists() or os.access(part, os.W_OK) for part in parts
+        ):
             return folder
     raise PlumblineError(f"{paths.state_folder()} cannot be written: set XDG_STATE_HOME")
 

@@ -153,6 +153,7 @@ def start(
         raise PlumblineError(
             f"cannot start {words[0]}: no such program; check that it is installed and on PATH"
         )
+    sessions.watched()
     try:
         process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
             words,

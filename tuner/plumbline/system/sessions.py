@@ -57,6 +57,14 @@ def end(them: Iterable[int], is_over: Callable[[], bool], grace_seconds: float) 
         time.sleep(_PAUSE_SECONDS)
 
 
+def watched() -> None:
+    """Start the small process before the first session: a kill between the start of a session and
+    its note would leave the session behind."""
+    # If the watcher cannot be started, or was killed, sessions are not ended.
+    with _lock, contextlib.suppress(OSError):
+        _end_of_pipe()
+
+
 def begun(session: int) -> None:
     """Note that it is to be ended with this process."""
     _say(session)
@@ -95,12 +103,16 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def _say(session: int) -> None:
-    global _pipe
-    # If the watcher cannot be started, or was killed, sessions are not ended.
     with _lock, contextlib.suppress(OSError):
-        if _pipe is None or _pipe[0] != os.getpid():
-            _pipe = os.getpid(), _watcher()
-        os.write(_pipe[1], b"%d\n" % session)
+        os.write(_end_of_pipe(), b"%d\n" % session)
+
+
+def _end_of_pipe() -> int:
+    """Return the end to write to; a forked process has a watcher of its own."""
+    global _pipe
+    if _pipe is None or _pipe[0] != os.getpid():
+        _pipe = os.getpid(), _watcher()
+    return _pipe[1]
 
 
 def _watcher() -> int:

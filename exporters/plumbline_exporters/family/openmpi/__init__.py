@@ -18,7 +18,6 @@ from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.families import Family, Linting, ParameterFile, Question, RulesFiles
 from plumbline_exporters.family.openmpi import (
     lint_han_rules,
-    lint_mca_file,
     lint_parameters,
     lint_rules,
     lint_rules_json,
@@ -131,7 +130,7 @@ FAMILY = Family(
             "ompi-json": lint_rules_json,
             "ompi-han-rules": lint_han_rules,
             "ompi-rules": lint_rules,
-            "mca-params": lint_mca_file,
+            "mca-params": lint_parameters,
         },
     ),
 )

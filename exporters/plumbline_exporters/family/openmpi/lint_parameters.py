@@ -1,4 +1,5 @@
-"""MCA parameters of Open MPI, in a parameter file, an environment, or mpirun's words."""
+"""MCA parameters of Open MPI, in a parameter file (`openmpi-mca-params.conf` and whatever
+OMPI_MCA_mca_base_param_files names), an environment, or mpirun's words."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from plumbline_exporters.family.openmpi import tuned
+from plumbline_exporters.families import Context
+from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.family.openmpi.lint_tuned_rules import LIBRARY_DECIDES
 from plumbline_exporters.family.openmpi.mca_params import (
     COMPONENTS,
@@ -18,7 +20,15 @@ from plumbline_exporters.family.openmpi.mca_params import (
     SWITCH,
     leaves_out,
 )
-from plumbline_exporters.finding import Assignment, Effect, FileKind, Finding, LintTarget
+from plumbline_exporters.finding import (
+    Assignment,
+    Effect,
+    FileKind,
+    Finding,
+    LintTarget,
+    NamedFile,
+    named,
+)
 from plumbline_exporters.lint import parameters
 
 _NEEDED = ("basic", "libnbc")  # no other component has what these have
@@ -40,7 +50,7 @@ _COMMENT = re.compile(r"(?<!\s)\s+[#;]")
 _STEMS = {tuned.parameter_prefix(function): function for function in tuned.COLLECTIVES}
 
 
-def findings(
+def parameter_findings(
     given: Sequence[Assignment], target: LintTarget, prefix: str = ""
 ) -> Iterator[Finding]:
     """Return those of names without `prefix`, which is what they have in this file."""
@@ -84,7 +94,7 @@ def of_variables(given: Sequence[Assignment], target: LintTarget) -> Iterator[Fi
         msgspec.structs.replace(assignment, name=assignment.name.removeprefix(PREFIX))
         for assignment in given
     ]
-    yield from findings(bare, target, PREFIX)
+    yield from parameter_findings(bare, target, PREFIX)
 
 
 def _is_octal(value: str) -> bool:
@@ -286,3 +296,97 @@ def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
                 "warning, and the library decides",
                 "put comments in lines of their own",
             )  # fmt: skip
+
+
+SUMMARY = "parameter file of Open MPI (name = value)"
+# The lines that mpirun of 5.0 and later takes in a file for --tune.
+_OPTION = r"(?:-x [^\s=]+=\S*|--mca +\S+ +\S+)"
+_OF_TUNE_FILE = re.compile(rf"(?:#.*|{_OPTION}(?:\s+{_OPTION})*|[^\s=-][^\s=]*=\S*)?")
+
+
+def recognises(name: str, text: str) -> bool:
+    """Every line is `name = value` with a name of a framework, not of the environment."""
+    given, strange = mca_params.read(text)
+    if name.endswith("mca-params.conf"):
+        return True
+    return (
+        bool(given)
+        and not strange
+        and all(assignment.name == assignment.name.lower() for assignment in given)
+    )
+
+
+def refers(text: str) -> list[NamedFile]:
+    """The rules files that this file puts in force."""
+    return named(mca_params.read(text)[0], FILES)
+
+
+def findings(text: str, context: Context) -> Iterator[Finding]:
+    given, strange = mca_params.read(text)
+    lines = text.split("\n")
+    target = context.target("openmpi")
+    yield from _of_line_ends(text, given, target)
+    if target.every(lambda version: version >= (5, 0, 0)):
+        yield from _of_tune_file(lines, given)
+    for number in strange:
+        yield Finding(
+            number, "ignored", "not-a-parameter",
+            f"{lines[number - 1].strip()!r} is not name = value: Open MPI complains at every start "
+            "and goes on without it", "write name = value",
+        )  # fmt: skip
+    for assignment in given:
+        if assignment.value and re.fullmatch(r"([\"']).*\1", assignment.value):
+            yield Finding(
+                assignment.line, "misread", "quoted-value",
+                f"{assignment.name}: the quotes are part of the value here",
+                "write it without quotes",
+            )  # fmt: skip
+    for assignment in given:
+        if assignment.name.startswith(mca_params.PREFIX):
+            yield Finding(
+                assignment.line, "ignored", "environment-name",
+                f"{assignment.name} is the name in the environment; in a file nothing has it",
+                f"write {assignment.name.removeprefix(mca_params.PREFIX)}",
+            )  # fmt: skip
+    bare_parameters = [
+        assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)
+    ]
+    yield from parameter_findings(bare_parameters, target)
+
+
+def _of_tune_file(lines: list[str], given: list[Assignment]) -> Iterator[Finding]:
+    """Return what ends mpirun 5.0. Only a file for its --tune has options in it."""
+    if not any(line.lstrip().startswith("-") for line in lines):
+        return
+    for number, line in enumerate(lines, 1):
+        if not _OF_TUNE_FILE.fullmatch(line.strip()):
+            yield Finding(
+                number, "fails", "tune-line",
+                f"mpirun --tune of this version takes no line {line.strip()!r} and ends",
+                "write name=value without blanks, --mca name value, or -x NAME=VALUE",
+            )  # fmt: skip
+    values: dict[str, str | None] = {}
+    for assignment in given:
+        if values.setdefault(assignment.name, assignment.value) != assignment.value:
+            yield Finding(
+                assignment.line, "fails", "tune-twice",
+                f"{assignment.name} has another value in an earlier line: mpirun --tune of this "
+                "version ends", "leave one of them out",
+            )  # fmt: skip
+
+
+def _of_line_ends(text: str, given: list[Assignment], target: LintTarget) -> Iterator[Finding]:
+    """A number is read up to the carriage return, everything else with it."""
+    ends = [line.rstrip(" \t").endswith("\r") for line in text.split("\n")]
+    for assignment in given:
+        parameters = [taken for taken in target.parameters(assignment.name) if taken.pattern]
+        value = assignment.value or ""
+        numeric = bool(parameters) or bool(re.fullmatch(r"[0-9]*", value))
+        is_taken = numeric and all(taken.takes(value + "\r") for taken in parameters)
+        if "\r" in value or (ends[assignment.line - 1] and not is_taken):
+            yield Finding(
+                assignment.line, "misread", "carriage-return",
+                f"{assignment.name}: lines end with a carriage return, as on Windows, and it is "
+                "part of the value here", "write the file with plain line ends (dos2unix)",
+            )  # fmt: skip
+            return

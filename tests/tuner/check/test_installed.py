@@ -1,4 +1,4 @@
-"""Intel MPI Benchmarks: what is asked of them, what their tables say; the real ones if there."""
+"""OSU Micro-Benchmarks and Intel MPI Benchmarks as programs that check winners."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.check.installed import IMB_COLUMN, Imb, find_imb
+from plumbline.check.installed import (
+    IMB_COLUMN,
+    OSU_COLUMN,
+    Imb,
+    Osu,
+    find_imb,
+    find_osu,
+    program_of,
+)
 from plumbline.check.programs import FOLDER, ProgramCell, Reading, Unreadable, Wanted
+from plumbline.foreign.osu import FUNCTIONS
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
@@ -17,6 +26,111 @@ from tests.tuner.families import installations
 from tests.tuner.families.started import started
 
 HERE = Path("/unused")
+PROGRAMS = {function: Path("/opt/osu") / program_of(function) for function in FUNCTIONS}
+OSU = Osu(PROGRAMS, nprocs=4, iterations=50)
+
+# As version 7 prints it, with -f and without; as version 5 does.
+NEW = """
+# OSU MPI Allreduce Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+4                       6.51
+8                       7.25
+16384                 101.00
+"""
+FULL = """
+# OSU MPI Gather Latency Test v7.4
+# Datatype: MPI_INT.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+4                       2.51              1.27              4.57          50
+"""
+OLD = """# OSU MPI Reduce_scatter Latency Test v5.3
+# Size       Avg Latency(us)
+4                       1.20
+1024                    8.40
+"""
+BARRIER = """
+# OSU MPI Barrier Latency Test v7.4
+# Avg Latency(us)
+             1.87
+"""
+
+
+def read_osu(function: str, text: str) -> dict[Reading, float]:
+    return dict(OSU.read([str(PROGRAMS[function]), "-i", "50"], HERE, text))
+
+
+def test_tables_of_osu() -> None:
+    assert read_osu("MPI_Allreduce", NEW) == {
+        Reading(
+            OSU_COLUMN, ProgramCell("MPI_Allreduce", size, "MPI_CHAR", "MPI_SUM")
+        ): pytest.approx(us / 1e6)
+        for size, us in ((4, 6.51), (8, 7.25), (16384, 101.0))
+    }
+    assert read_osu("MPI_Gather", FULL) == {
+        Reading(OSU_COLUMN, ProgramCell("MPI_Gather", 16, "MPI_INT")): pytest.approx(2.51e-6)
+    }
+    assert read_osu("MPI_Reduce_scatter", OLD) == {
+        Reading(OSU_COLUMN, ProgramCell("MPI_Reduce_scatter", 4, "", "MPI_SUM")): pytest.approx(
+            1.2e-6
+        ),
+        Reading(OSU_COLUMN, ProgramCell("MPI_Reduce_scatter", 1024, "", "MPI_SUM")): pytest.approx(
+            8.4e-6
+        ),
+    }
+    assert read_osu("MPI_Barrier", BARRIER) == {
+        Reading(OSU_COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.87e-6)
+    }
+
+
+@pytest.mark.parametrize("text", ["", "This test requires at least two processes\n", "# Size\n"])
+def test_no_table_of_osu(text: str) -> None:
+    with pytest.raises(Unreadable, match="no times"):
+        read_osu("MPI_Allreduce", text)
+
+
+def test_one_launch_a_function_and_run_of_sizes() -> None:
+    winners = [
+        build.winner(bytes_from=0, bytes_to=40),
+        build.winner(bytes_from=1000, bytes_to=5000),
+        build.winner(function="MPI_Gather", bytes_from=0, bytes_to=UNBOUNDED_BYTES),
+        build.winner(function="MPI_Scan", bytes_from=0, bytes_to=UNBOUNDED_BYTES),
+        build.winner(function="MPI_Barrier", bytes_from=0, bytes_to=UNBOUNDED_BYTES),
+    ]
+    most = {"MPI_Allreduce": 102400, "MPI_Gather": 4096, "MPI_Scan": 4096, "MPI_Barrier": 0}
+    wanted = Wanted(winners=winners, cells=[], nprocs=4, root=0, most=most)
+    offered = OSU.offers(wanted)
+    assert {cell.function for cell in offered} == {"MPI_Allreduce", "MPI_Gather", "MPI_Barrier"}
+    options = ["-x", "10", "-i", "50"]
+    assert OSU.launches(offered, [OSU_COLUMN], 1) == [
+        ["/opt/osu/osu_barrier", *options],
+        ["/opt/osu/osu_gather", *options, "-m", "1:1024"],
+        ["/opt/osu/osu_allreduce", *options, "-m", "4:32"],
+        ["/opt/osu/osu_allreduce", *options, "-m", "1024:4096"],
+    ]
+    one = [ProgramCell("MPI_Gather", 64)]
+    assert OSU.launches(one, [OSU_COLUMN], 1) == [["/opt/osu/osu_gather", *options, "-m", "16:16"]]
+
+
+def test_programs_below_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "mpi" / "collective"
+    folder.mkdir(parents=True)
+    for name, mode in (("osu_bcast", 0o755), ("osu_gather", 0o644), ("osu_latency", 0o755)):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(mode)
+    assert find_osu(tmp_path) == {"MPI_Bcast": folder / "osu_bcast"}
+    with pytest.raises(UsageError, match="name the folder that OSU"):
+        find_osu(tmp_path / "mpi" / "none")
+
+
+def test_programs_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_osu(None) == {}
+    (tmp_path / "osu_scatter").write_text("#!/bin/sh\n")
+    (tmp_path / "osu_scatter").chmod(0o755)
+    assert find_osu(None) == {"MPI_Scatter": tmp_path / "osu_scatter"}
+
+
 PROGRAM = Path("/opt/imb/IMB-MPI1")
 IMB = Imb(PROGRAM, nprocs=4, iterations=50)
 
@@ -61,14 +175,14 @@ TABLES = """#----------------------------------------------------------------
 """
 
 
-def read(text: str) -> dict[Reading, float]:
+def read_imb(text: str) -> dict[Reading, float]:
     return dict(IMB.read([str(PROGRAM)], HERE, text))
 
 
 @pytest.mark.parametrize(("version", "moved"), [("2021.11", 512), ("2019", 512), ("2018", 128)])
-def test_tables(version: str, moved: int) -> None:
+def test_tables_of_imb(version: str, moved: int) -> None:
     """Reduce_scatter's size was the whole vector until 2018."""
-    assert read(TABLES.format(version=version, ranks=4)) == {
+    assert read_imb(TABLES.format(version=version, ranks=4)) == {
         Reading(IMB_COLUMN, ProgramCell("MPI_Gather", 512, "MPI_BYTE")): pytest.approx(10.5e-6),
         Reading(IMB_COLUMN, ProgramCell("MPI_Gather", 4096, "MPI_BYTE")): pytest.approx(20.25e-6),
         Reading(
@@ -80,13 +194,13 @@ def test_tables(version: str, moved: int) -> None:
 
 def test_built_for_another_library() -> None:
     with pytest.raises(Unreadable, match="run on 1 ranks in place of 4; it must be built for"):
-        read(TABLES.format(version="2021.11", ranks=1))
+        read_imb(TABLES.format(version="2021.11", ranks=1))
 
 
 @pytest.mark.parametrize("text", ["", "no such file", "# Intel(R) MPI Benchmarks 2021.11\n"])
-def test_no_table(text: str) -> None:
+def test_no_table_of_imb(text: str) -> None:
     with pytest.raises(Unreadable):
-        read(text)
+        read_imb(text)
 
 
 def test_all_functions_in_one_launch(tmp_path: Path) -> None:
