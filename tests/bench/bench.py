@@ -28,6 +28,7 @@ from plumbline.measure import tables
 from plumbline.measure.comparison import claim_of
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
+from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.effects import PLAIN
 from plumbline.search.space.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity, starting
@@ -170,8 +171,8 @@ def verdicts(toolchain: Toolchain) -> Iterator[Figure]:
 def reproducibility(toolchain: Toolchain) -> Iterator[Figure]:
     """`plumbline reproducibility --quick`: spread of ours over that of the plain schemes, and what
     share of planted slow-downs is found."""
-    options = experiment.checked(
-        experiment.quick(), [one.name for one in toolchain.catalogue.functions]
+    options = experiment_settings.checked(
+        experiment_settings.quick(), [one.name for one in toolchain.catalogue.functions]
     )
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -13,12 +13,9 @@ from plumbline.reproducibility.experiment import (
     Experiment,
     ExperimentOutcome,
     RanksUnderTest,
-    ReproducibilitySettings,
-    checked,
-    full,
-    quick,
 )
 from plumbline.reproducibility.report import effect_table, report, spread_table
+from plumbline.reproducibility.settings import ReproducibilitySettings, checked, full, quick
 from plumbline.settings import Settings as CampaignSettings
 from plumbline.settings import starting
 from plumbline.system.machine import processing_units

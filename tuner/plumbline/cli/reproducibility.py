@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from plumbline.reproducibility.experiment import ReproducibilitySettings
     from plumbline.reproducibility.report import EffectTable, ReproducibilityReport, SpreadTable
+    from plumbline.reproducibility.settings import ReproducibilitySettings
     from plumbline.results.compared_now import StartableSide
     from plumbline.results.factor_effects import FactorExperiment
 
@@ -48,7 +48,7 @@ def _standing(name: str) -> Callable[[], str]:
     """Return what the help says of a setting: with --quick too, where that has another one."""
 
     def text() -> str:
-        from plumbline.reproducibility.experiment import ReproducibilitySettings, quick
+        from plumbline.reproducibility.settings import ReproducibilitySettings, quick
 
         full, short = (
             ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
@@ -149,9 +149,9 @@ def _measure_trials(
     program: ProgramOptions, quick: bool, shown: _Shown, asked: dict[str, Any]
 ) -> int:
     from plumbline.reproducibility import experiment
-    from plumbline.reproducibility.experiment import checked, full
-    from plumbline.reproducibility.experiment import quick as quick_settings
     from plumbline.reproducibility.report import conditions_of, report
+    from plumbline.reproducibility.settings import checked, full
+    from plumbline.reproducibility.settings import quick as quick_settings
     from plumbline.settings.toolchain import find_toolchain
 
     toolchain = find_toolchain(program.mpi)

@@ -365,7 +365,7 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
     if asked.picture is not None and len(reports) > 1:
         raise UsageError("a picture shows one campaign: name it with --campaign")
     if asked.measure:
-        from plumbline.explain.basis import launches, measure
+        from plumbline.explain.measuring import launches, measure
 
         with program.open(write=True) as db:
             for run_report in reports:

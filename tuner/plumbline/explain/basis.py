@@ -1,7 +1,7 @@
 """The numbers that the models are fed with here: α and β from ping-pongs, γ from reductions inside
 a rank, the gaps of LogGP from floods. All of it read from launches that are stored: those of the
-campaign's own suite `explain` (`measure` below), else the last `plumbline measure pingpong` of this
-machine and library. `measure` makes what is missing: short ping-pongs, reductions and floods.
+campaign's own suite `explain` (measuring.py), else the last `plumbline measure pingpong` of this
+machine and library.
 
 Some libraries can also count the messages of each rank to each other one, and print them at the end
 (CountsMessages). An algorithm that sends exactly what the default sends is what the default does,
@@ -16,29 +16,26 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import CountsMessages, Family
-from plumbline.measure import hockney, pingpong
-from plumbline.measure.launches import LaunchStore, Progress, Series
-from plumbline.measure.settling import until_settled
+from plumbline.measure import hockney
 from plumbline.model.schedules import Network, Piece
-from plumbline.search.outcome import first_of
-from plumbline.settings import Settings, identity, starting
-from plumbline.settings import toolchain as toolchains
-from plumbline_db import findings, machines, runs
+from plumbline.settings import Settings
 from plumbline_db import hockney as table
+from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.errors import UsageError
 from plumbline_db.hockney import Hockney
 from plumbline_db.probe_records import Pair
 from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite, Trial
+
+if TYPE_CHECKING:
+    from plumbline.measure.launches import LaunchStore
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"
@@ -260,79 +257,3 @@ def _stored(family: CountsMessages, db: Database, campaign: str, name: str) -> M
     launched = (runs.get(db, campaign, name, sequence) for sequence in range(TRIES))
     there = itertools.takewhile(lambda run: run is not None, launched)
     return agreed(family, (run.stderr for run in there if run and run.finished))
-
-
-MESSAGES = (0, 8, 64, 512, 2048, 8192, 32768, 131072, 1048576)
-REDUCED = (1024, 4096, 16384, 65536, 262144)
-LAUNCHES = 6  # the fewest that have an interval
-_TRIPS = 50
-
-
-def plan(settings: Settings) -> Plan:
-    """One launch."""
-    data = settings.cases.data
-    floods = [
-        PlanCase(function, least_bytes(function, settings.ranks.nprocs, data), variant)
-        for function, variant in FLOODS.values()
-        if settings.ranks.nprocs > 2
-    ]
-    simulated = settings.ranks.simulate is not None
-    unsettled = Plan(
-        name=SUITE.name,
-        seed=settings.sampling.seed,
-        cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
-        data=data,
-        blocks=settings.sampling.blocks,
-        reps=settings.sampling.reps,
-        warmup=1 if simulated else 16,
-        sync=settings.start_scheme,
-        pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
-    )
-    settled = until_settled(unsettled, simulated=simulated)
-    return msgspec.structs.replace(settled, warmup=unsettled.warmup)  # round trips have no other
-
-
-def launches(campaign: Campaign) -> int:
-    """Return how many there are in all."""
-    return LAUNCHES if identity.settings_of(campaign.settings).ranks.simulate is None else 1
-
-
-def measure(
-    db: Database, campaign: Campaign, progress: Progress | None = None, beside: Path | None = None
-) -> None:
-    """Launches what is missing, and stores the lines that are fitted to it. Raises UsageError where
-    the library that is found here is not the campaign's."""
-    if campaign.imported_from:
-        raise UsageError(f"campaign {campaign.named} can be explained where it was run")
-    settings = identity.settings_of(campaign.settings)
-    prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
-    toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)
-    installed, library = toolchain.installation.library, campaign.library_fingerprint
-    if (installed.fingerprint, toolchain.machine.id) != (library, campaign.machine):
-        raise UsageError(
-            f"campaign {campaign.id} was run on another machine or with another build of its "
-            f"library than {installed.id} under {prefix}: it can be explained there"
-        )
-    starter = starting.starter(toolchain, settings)
-    starter.require(plan(settings).text())
-    store = LaunchStore(db, campaign.id, starter, progress)
-    store.progress.step("messages to and fro, reductions inside a rank")
-    Series(store, SUITE, plan(settings), {}).advance(launches(campaign))
-    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
-    # Not every version can force an algorithm if the site has rules of its own.
-    family, few = toolchain.family, campaign.nprocs <= MOST_RANKS
-    asks = few and campaign.site_rules is None
-    if asks and isinstance(family, CountsMessages) and family.counts in toolchain.knobs:
-        store.progress.step("who sends how much to whom")
-        observe(family, store, settings, _violated(db, campaign), toolchain.space.hot_environment)
-
-
-def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
-    """Searched cells that violate a guideline, with what was tried first."""
-    cells = {
-        Target(verdict.function, verdict.bytes)
-        for verdict in findings.get_verdicts(db, campaign.id, "before")
-        if verdict.verdict == "violated" and verdict.replaceable
-    }
-    first_searches = first_of(findings.all_searches(db, campaign.id))
-    return {target: search.trials for target, search in first_searches.items() if target in cells}

@@ -11,12 +11,8 @@ import msgspec
 from plumbline.measure import conditions
 from plumbline.reproducibility import effects
 from plumbline.reproducibility.effects import normalised
-from plumbline.reproducibility.experiment import (
-    ExperimentOutcome,
-    RanksUnderTest,
-    ReproducibilitySettings,
-    Seconds,
-)
+from plumbline.reproducibility.experiment import ExperimentOutcome, RanksUnderTest, Seconds
+from plumbline.reproducibility.settings import ReproducibilitySettings
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
