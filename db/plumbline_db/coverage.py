@@ -16,8 +16,7 @@ import msgspec
 
 from plumbline_db import columns, cost
 from plumbline_db.layout import OVERLAP_TUNE, use_of, verifies_only
-from plumbline_db.order import by_number
-from plumbline_db.records import FROM, OtherUse, Record
+from plumbline_db.records import FROM, OtherUse, Record, by_number
 from plumbline_db.statements import Statements
 
 

@@ -1,11 +1,12 @@
 """Records that the database keeps, and the base of all records: those that the probe writes
-(probe_records.py) and those beside their tables, too.
+(probe_records.py) and those beside their tables, too. `by_number` orders their names for people.
 
 Frozen and typed; units are in the names (`_ns`, `_seconds`, `_bytes`; plain `bytes` is a
 communication volume as docs/plan-and-records.md defines it). No behaviour lives in records."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -467,3 +468,11 @@ class Event(Record, frozen=True):
         """The text, with what it tells of, for people."""
         about = self.run or self.suite
         return f"{about}: {self.text}" if about else self.text
+
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+def by_number(name: str) -> tuple[tuple[int, str], ...]:
+    """A key for `sorted`."""
+    return tuple((int(part) if part.isdecimal() else -1, part) for part in _NUMBER.split(name))

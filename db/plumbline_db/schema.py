@@ -22,7 +22,6 @@ from plumbline_db import backups, lock, user_files
 from plumbline_db.backups import DamagedError
 from plumbline_db.blobs import records_blob
 from plumbline_db.errors import PlumblineError
-from plumbline_db.order import by_number
 from plumbline_db.probe_records import (
     Begin,
     CaseRecord,
@@ -44,6 +43,7 @@ from plumbline_db.probe_records import (
     Samples,
     Transit,
 )
+from plumbline_db.records import by_number
 
 _VIEWS = ("measured_case", "launch_median", "sample")
 # The tables to drop, those that refer to others first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.order import by_number
+from plumbline_db.records import by_number
 
 
 @pytest.mark.parametrize(

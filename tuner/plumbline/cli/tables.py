@@ -22,8 +22,7 @@ from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.errors import typed
 from plumbline_db.layout import use
-from plumbline_db.order import by_number
-from plumbline_db.records import Winner, Wrong
+from plumbline_db.records import Winner, Wrong, by_number
 from plumbline_exporters import bundle
 
 from . import common, digest

@@ -34,8 +34,7 @@ from plumbline_db import campaigns, coverage, findings, runs, table_samples
 from plumbline_db.coverage import Count, Coverage
 from plumbline_db.findings import NewestVerdict
 from plumbline_db.launch_records import PrunedError
-from plumbline_db.order import by_number
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db.records import Campaign, Verdict, by_number
 from plumbline_db.runs import LaunchSamples
 
 

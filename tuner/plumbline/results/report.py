@@ -34,7 +34,6 @@ from plumbline_db import campaigns, cost, findings, machines, runs, started, tab
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
 from plumbline_db.layout import asked, is_simulated, layout, use, verifies_only
-from plumbline_db.order import by_number
 from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
@@ -48,6 +47,7 @@ from plumbline_db.records import (
     Verdict,
     Winner,
     Wrong,
+    by_number,
 )
 from plumbline_db.runs import Surroundings
 

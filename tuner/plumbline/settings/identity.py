@@ -22,8 +22,7 @@ from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines, user_files
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError, command_name
-from plumbline_db.order import by_number
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, by_number
 
 from . import GROUP_OF, GROUPS, Settings, of_keys
 from .cases import OTHERS
