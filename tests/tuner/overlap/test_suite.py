@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
 from tests import busy
+from tests.tuner import started
 from tests.tuner.campaign.test_end_to_end import kill
 from tests.tuner.cli.command import plumbline
-from tests.tuner.started import start
 
 
 def test_the_axes_go_by_roots_of_two() -> None:
@@ -92,19 +93,19 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path: Path, mpirun: None) -> 
     database = tmp_path / "plumbline.db"
     words = ["overlap", "--benches", "sender", "--sizes", "64", "--work", "500"]
     words += ["--triples", "9", "--launches", "4", "--db", str(database)]
-    first = start(*words)
+    first = started.start(*words)
     limit = time.monotonic() + 60
     while not launches(database) and first.poll() is None and time.monotonic() < limit:
         time.sleep(0.05)
     assert first.poll() is None, first.communicate()[1].decode()
     kill(first)
     before = launches(database)
-    said = plumbline(*words, "--json")
-    assert said.status == 0, said.err
+    said = started.plumbline(*words, "--json")  # on the processor of the first one
+    assert said.returncode == 0, said.stderr
     after = launches(database)
     assert after[: len(before)] == before
     assert [one.sequence for one in after] == list(range(4))
-    assert all(one["launches"] == 4 for one in said.json["cells"])
+    assert all(one["launches"] == 4 for one in json.loads(said.stdout)["cells"])
 
 
 @pytest.mark.mpi
