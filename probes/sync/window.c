@@ -23,7 +23,7 @@
 #include <string.h>
 
 enum { LEAST_BATCH = 8, MOST_BATCH = 64, ANNOUNCEMENTS = 10 };
-enum { LEAST_NS = 500, FAR = 4 };
+enum { LEAST_NS = 250, FAR = 4 };
 
 struct window {
     struct pl_announce announce;
