@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from plumbline.campaign.proof import Proven
 from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.winner import deciding
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
+from plumbline.measure import tables
 from plumbline.search import process, settings_race
 from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
@@ -26,7 +28,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Failure, Run, Winner
 from tests.db import build
-from tests.tuner import planted, whole
+from tests.tuner import planted, simulated, whole
 from tests.tuner.lab import Lab
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, failed, installed_knobs
 
@@ -391,6 +393,22 @@ def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
     assert any(EAGER in text and "read back" in text for text in said)
     assert deciding([process_wide, rule], Target("MPI_Allreduce", 16384)) == rule
     assert deciding([process_wide, rule], Target("MPI_Bcast", 64)) == process_wide
+
+
+def test_a_value_that_was_read_back_is_asked_again_only_where_what_is_set_has_changed(
+    lab: Lab,
+) -> None:
+    (found,) = search(lab, Machine(helps, launch_noise=0.02), "8192")
+    starter = Machine(helps)
+    sizes = {"MPI_Bcast": [64]}
+    plan = tables.plan(SETTINGS, [])
+    proven = Proven(lab.store(starter), simulated.toolchain(), plan, sizes)
+    environment = {VARIABLE: "8192"}
+    launches = []
+    for turn, more in enumerate(({}, {}, {"OMPI_MCA_pml": "ob1"}), 1):
+        assert proven.missed(turn, [found], environment | more) == []
+        launches.append(len(starter.launches))
+    assert launches == [1, 1, 2]
 
 
 def test_a_campaign_without_gain_from_it_exports_none(db: Database, tmp_path: Path) -> None:

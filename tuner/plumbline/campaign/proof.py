@@ -52,6 +52,7 @@ class Proven:
         self._toolchain = toolchain
         self._plan = plan
         self._sizes = sizes
+        self._read_back: list[tuple[dict[str, str], dict[str, str]]] = []  # values, environment
 
     def missed(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
@@ -108,6 +109,9 @@ class Proven:
                 text = f"{what}: the library does not say"
                 store.tell("not proven", text, suite, winner.function)
                 continue
+            shown = dict(winner.configuration), dict(environment)
+            if shown in self._read_back:
+                continue
             try_out = partial(self._try, Suite("proof", turn))
             reason = started_with(try_out, self._plan, environment, winner, self._sizes)
             if reason:
@@ -115,6 +119,7 @@ class Proven:
                 missed.append(winner)
             else:
                 store.tell("in force", f"{what}: read back", suite)
+                self._read_back.append(shown)
         return missed
 
     def _try(
