@@ -131,7 +131,7 @@ def test_a_launch_of_the_replay_is_one_that_was_recorded(machine: tuple[Here, No
         for one in found
     ]
     assert set.intersection(*numbers), "all cases are of one recorded launch"
-    calls = 2 + 16 + 2 + 4  # check, warm-up of both blocks, samples
+    calls = 2 + plan.warmup + plan.rewarm + 4  # check, warm-up of both blocks, samples
     (number, *_) = set.intersection(*numbers)
     spent = sum(calls * one.seconds()[number] for one in answers.of(cases, Around()))
     assert run.seconds == pytest.approx(
