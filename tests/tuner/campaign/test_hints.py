@@ -262,7 +262,7 @@ def test_winners_of_another_layout_end_at_the_largest_size_here(
 
 
 def test_only_what_files_can_limit_to_a_layout_is_tried(db: Database, tmp_path: Path) -> None:
-    """Of several nodes, a profile can, and the rules file of Open MPI cannot."""
+    """A profile can limit rules to several nodes; the rules file of Open MPI cannot."""
     settings = SETTINGS.but(limited_to="layout", rounds=1)
     limited = whole.campaign(db, SimulatedStarter(planted.costs()), settings, tmp_path)
     found = findings.get_winners(db, limited.id)

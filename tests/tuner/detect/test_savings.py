@@ -1,4 +1,4 @@
-"""What findings would save: known costs of campaigns, and messages played again."""
+"""Savings of findings: known costs of campaigns, and messages played again."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ def test_what_was_not_made_by_hand_is_not_played() -> None:
 def test_rewritten_programs_confirm_what_was_predicted(
     program: predictions.Program, tmp_path: Path
 ) -> None:
-    """What a run saves lies in the interval that was told; a machine with fewer cores than ranks is
-    granted ends that are off by a factor of 2.5. How many lie in it without that:
+    """The saving of a run lies in the interval that was told; a machine with fewer cores than ranks
+    is granted ends that are off by a factor of 2.5. How many lie in it without that:
     docs/design/advice.md."""
     installed = recorder()
     binary = installed.compiled(predictions.SOURCE, tmp_path)

@@ -60,7 +60,7 @@ def test_a_barrier_has_one_size() -> None:
 
 
 def test_this_machine_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ranks bound where each has a processing unit."""
+    """Ranks are bound where each has a processing unit."""
     monkeypatch.setattr(benches, "processing_units", lambda: 2)
     found = benches.settings(None, {"nprocs": None, "nodes": None})
     assert (found.ranks.nprocs, found.ranks.node_count, found.sampling.launch_timeout_seconds) == (

@@ -138,7 +138,7 @@ def launches(database: Path) -> list[Run]:
 def test_a_killed_site_of_shared_ranks_goes_on_and_repeats_nothing(
     mpirun: None, tmp_path: Path
 ) -> None:
-    """It is killed while ranks are compared, and once more in a campaign on the shared ones."""
+    """The site is killed while ranks are compared, and again in a campaign on shared ranks."""
     file, database = tmp_path / "site.toml", tmp_path / "site.db"
     file.write_text(SITE)
     words = ("campaign", file, "--site", "--json", "--db", database)

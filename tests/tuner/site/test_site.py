@@ -68,7 +68,7 @@ def test_all_layouts_are_measured_and_rules_are_checked_between_them(site: dict[
 
 
 def test_every_other_rule_is_a_winner_of_its_layout(site: dict[str, Any], folder: Path) -> None:
-    """What was only faster in a search, or was dropped, is no rule."""
+    """A candidate that was only faster in a search, or was dropped, is no rule."""
     others = [rule for rule in site["winners"] if rule not in carried_over(site)]
     assert others
     with Database.open(folder / "site.db") as db:

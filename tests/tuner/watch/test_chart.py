@@ -115,7 +115,7 @@ def test_launches_go_with_the_square_of_the_noise(times: float, expected: int) -
 
 
 def canaries(noise: float, count: int, change: float = 0.0, seed: int = 1) -> CellState:
-    """What is known of a cell of so much noise a launch, beside quiet references."""
+    """Return what is known of a cell of so much noise a launch, beside quiet references."""
     rng, states = np.random.default_rng(seed), dict[str, CellState]()
     alarms = 0
     for number in range(count):
@@ -142,7 +142,7 @@ def test_a_noisy_cell_learns_anew_by_more_launches() -> None:
 
 
 def test_what_is_too_noisy_at_the_end_of_learning_learns_anew_too() -> None:
-    """By chance its first canaries lie close together."""
+    """The first canaries of the cell lie close together by chance."""
     assert len(canaries(0.05, LEAST_LEARNING).learning) == LEAST_LEARNING
     assert canaries(0.05, DESIGN.learning).launches > DESIGN.launches
 
