@@ -180,7 +180,8 @@ def evidence(winner: Winner) -> str:
     """Return what a winner of a whole site rests on; empty for a winner of one campaign."""
     carried, checked = _word(winner, "carried"), _word(winner, "checked")
     if carried:
-        over = f"carried over from {carried.replace(',', ' and ')}"
+        *others, last = carried.split(",")
+        over = f"carried over from {', '.join(others)} and {last}"
         return f"{over}, checked on {checked}" if checked else over
     measured = _word(winner, "measured")
     return f"measured on {measured}" if measured else ""

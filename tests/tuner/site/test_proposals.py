@@ -50,7 +50,7 @@ def member(
 def test_only_where_both_neighbours_agree() -> None:
     lower = member(FOUR, winner(FOUR, "a", 8, 100), winner(FOUR, "b", 101, 4000))
     upper = member(EIGHT, winner(EIGHT, "a", 50, 200), winner(EIGHT, "c", 201, 4000))
-    (rule,) = carried(GAP, lower, upper, is_profile)
+    (rule,) = carried(GAP, {FOUR: lower, EIGHT: upper}, is_profile)
     assert (rule.variant, rule.bytes_from, rule.bytes_to) == ("a", 50, 100)
     assert [span(rule, key) for key in ("nprocs", "nodes", "ppn")] == [(5, 7), (5, 7), (1, 1)]
     assert evidence(rule) == "carried over from 4x1 and 8x1"
@@ -61,8 +61,35 @@ def test_a_candidate_that_is_faster_at_both_is_agreed_upon_too() -> None:
     """It need not have won at either; one that is slower at a neighbour is not carried over."""
     lower = member(FOUR, searches=[search(64, a=0.5, b=0.8, c=0.7)])
     upper = member(EIGHT, searches=[search(64, a=1.2, b=0.9, c=0.6)])
-    (rule,) = carried(GAP, lower, upper, is_profile)
+    (rule,) = carried(GAP, {FOUR: lower, EIGHT: upper}, is_profile)
     assert rule.variant == "c" and round(rule.speedup, 2) == 1.54
+
+
+def test_a_regression_over_layouts_and_sizes_proposes_where_neighbours_differ() -> None:
+    """What is much faster at four ranks and at all sizes but one at eight is expected to be faster
+    at six; what one layout alone has measured is not."""
+    sizes = (64, 256, 1024)
+    lower = [search(size, a=0.5, c=0.5) for size in sizes]
+    upper = [search(64, a=0.5), search(256, a=1.02), search(1024, a=0.5)]
+    members = {FOUR: member(FOUR, searches=lower), EIGHT: member(EIGHT, searches=upper)}
+    rules = carried(GAP, members, is_profile)
+    assert {rule.variant for rule in rules} == {"a"}
+    (rule,) = (rule for rule in rules if rule.bytes_from <= 256 <= rule.bytes_to)
+    assert 1.2 < rule.speedup < 2 and evidence(rule) == "carried over from 4x1 and 8x1"
+    upper = [search(size, a=1.9) for size in sizes]
+    members[EIGHT] = member(EIGHT, searches=upper)
+    assert carried(GAP, members, is_profile) == []
+
+
+def test_a_regression_says_which_layouts_it_rests_on() -> None:
+    """Those that lie farther away count, too."""
+    two = RankLayout(2, 1)
+    found = {
+        layout: member(layout, searches=[search(64, a=ratio)])
+        for layout, ratio in {two: 0.5, FOUR: 0.5, EIGHT: 1.0}.items()
+    }
+    (rule,) = carried(GAP, found, is_profile)
+    assert evidence(rule) == "carried over from 2x1, 4x1 and 8x1"
 
 
 def test_a_winner_for_the_whole_process_has_no_rule() -> None:

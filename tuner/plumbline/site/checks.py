@@ -47,9 +47,9 @@ Purpose = Literal["between", "sample"]
 
 class CheckedLayout(msgspec.Struct, frozen=True):
     """The `cells` of a layout after pairs of launches: those that the files make `slower`, those
-    with a wrong result or none (`lost`), and the time with the files over that without
-    (`ratios`). `mockups`: of a sample, the time with the files over that of the fastest right-hand
-    side of a guideline."""
+    with a wrong result or none (`lost`), and the time with the files over that without, each with
+    its 95 % interval (`ratios`). `mockups`: of a sample, the time with the files over that of the
+    fastest right-hand side of a guideline."""
 
     layout: RankLayout
     cells: Set[Target]
@@ -169,12 +169,13 @@ class Prover:
             self.spent_seconds += store.spent_seconds
         identity.finish(self._db, row)
         decisions = pairs.family.decisions
+        compare = pairs.claim.judge([logs for logs in pairs.ratios.values() if logs])
         return CheckedLayout(
             layout=self.layout,
             cells=frozenset(cells),
             slower=frozenset(each.key for each in decisions if each.word == "slower"),
             lost=frozenset(lost | set(pairs.lost)),
-            ratios={each.key: each.comparison for each in decisions if each.comparison is not None},
+            ratios={cell: compare(logs, 0.95) for cell, logs in pairs.ratios.items() if logs},
             mockups=over_mockups(runs.medians(self._db, row.id, suites)),
         )
 

@@ -360,9 +360,7 @@ class SiteRun:
             for winner in proposals.measured(member, self._limits(member.layout))
         ]
         for gap in gaps(list(by_layout)):
-            proposed += proposals.carried(
-                gap, by_layout[gap.lower], by_layout[gap.upper], self._limits(gap)
-            )
+            proposed += proposals.carried(gap, by_layout, self._limits(gap))
         return proposed
 
     def _limits(self, place: RankLayout | Gap) -> IsLimited:

@@ -131,6 +131,17 @@ def neighbour(layout: RankLayout, measured: Iterable[RankLayout]) -> RankLayout 
     return min(nearby, key=distance, default=None)
 
 
+def nearest(layout: RankLayout, measured: Iterable[RankLayout], count: int) -> list[RankLayout]:
+    """Return so many of the measured layouts: those with the most similar numbers of nodes and of
+    ranks a node, in order."""
+
+    def distance(candidate: RankLayout) -> float:
+        nodes, ppn = candidate.nodes / layout.nodes, candidate.ppn / layout.ppn
+        return abs(math.log(nodes)) + abs(math.log(ppn))
+
+    return in_order(sorted(measured, key=distance)[:count])
+
+
 def gaps(measured: Sequence[RankLayout]) -> list[Gap]:
     """Return what lies between neighbours among the measured layouts."""
     return [

@@ -1,24 +1,30 @@
 """Rules for a whole site, proposed from what its campaigns have measured: the winners of each
 layout, and what is carried over to layouts between two measured ones. Pure.
 
-A proposal is no evidence: checks.py measures it before a file may contain it. A configuration is
-carried over only if both measured neighbours found it faster than the library; where only one of
-them did, every tenth cell became slower (docs/design/campaign.md)."""
+A proposal is no evidence: checks.py measures it before a file may contain it. First come
+configurations that both measured neighbours found faster than the library, then what a regression
+over all layouts and sizes predicts to be faster (docs/design/campaign.md)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.core.winner import chosen_configuration, without_sizes
-from plumbline.site.layouts import Gap, RankLayout
+from plumbline.core.cell import Target
+from plumbline.core.winner import chosen_configuration, holds, without_sizes
+from plumbline.site.layouts import Gap, RankLayout, nearest
+from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
 from plumbline_db.records import EVERY_FUNCTION, Search, Winner
 from plumbline_exporters.bundle import conditions, is_profile, span
 
 IsLimited = Callable[[Winner], bool]
 """A function that says whether the files of a library can limit a winner to a layout."""
+
+# The regression over the nearest layouts proposes what takes at most this share of the library's
+# time, with this confidence. Log ratios of two campaigns differ by the error at least.
+_LAYOUTS, _GAIN, _CONFIDENCE, _ERROR = 6, 0.97, 0.5, 0.05
 
 
 class MemberFindings(msgspec.Struct, frozen=True):
@@ -29,9 +35,17 @@ class MemberFindings(msgspec.Struct, frozen=True):
     winners: list[Winner]
     searches: list[Search]
 
+    def sizes(self) -> set[tuple[str, int]]:
+        """Return the functions and sizes that were searched."""
+        return {(search.function, search.bytes) for search in self.searches}
+
     def faster(self) -> list[Winner]:
-        """Return all candidates that a search found faster than the library, as winners for the
-        sizes around each measured one."""
+        """Return all candidates that a search found faster than the library."""
+        return [each for each in self.tried() if each.speedup_low > 1]
+
+    def tried(self) -> list[Winner]:
+        """Return all candidates that a search has measured, as winners for the sizes around each
+        measured one."""
         sizes: dict[str, list[int]] = {}
         for search in self.searches:
             sizes.setdefault(search.function, []).append(search.bytes)
@@ -59,7 +73,6 @@ class MemberFindings(msgspec.Struct, frozen=True):
             if trial.state == "measured"
             and trial.ratio is not None
             and trial.ratio_high is not None
-            and trial.ratio_high < 1
         ]
 
 
@@ -90,26 +103,120 @@ def _own(member: MemberFindings, is_limited: IsLimited) -> list[Winner]:
 
 
 def carried(
-    gap: Gap, lower: MemberFindings, upper: MemberFindings, is_limited: IsLimited
+    gap: Gap, members: Mapping[RankLayout, MemberFindings], is_limited: IsLimited
 ) -> list[Winner]:
-    """Return the rules proposed for a gap: configurations with which both neighbours are faster,
-    first those that won at both."""
+    """Return the rules proposed for a gap: what both neighbours agree upon, then what the nearest
+    `members` make expected."""
     first, last = gap.first, gap.last
     words = [
         f"nprocs={first.nprocs}-{last.nprocs}",
         f"nodes={first.nodes}-{last.nodes}",
         f"ppn={first.ppn}-{last.ppn}",
-        f"carried={gap.lower},{gap.upper}",
     ]
+    parts = *agreed(gap, members, is_limited), predicted(gap, members, is_limited)
+    return [_with_words(winner, words) for winner in _beside_each_other(*parts)]
+
+
+def agreed(
+    gap: Gap, members: Mapping[RankLayout, MemberFindings], is_limited: IsLimited
+) -> tuple[list[Winner], list[Winner]]:
+    """Return the configurations with which both neighbours of a gap are faster than the library:
+    those that won at both, and all."""
+    lower, upper = members[gap.lower], members[gap.upper]
     lower_own, upper_own = (_own(member, is_limited) for member in (lower, upper))
     lower_faster, upper_faster = (
         [each for each in member.faster() if _fits(each, is_limited)] for member in (lower, upper)
     )
-    both = (
+    return (
         _common(lower_own, upper_own, gap),
         _common([*lower_own, *lower_faster], [*upper_own, *upper_faster], gap),
     )
-    return [_with_words(winner, words) for winner in _beside_each_other(*both)]
+
+
+def predicted(
+    gap: Gap, members: Mapping[RankLayout, MemberFindings], is_limited: IsLimited
+) -> list[Winner]:
+    """Return what is faster than the library in the middle of a gap, at the sizes of its
+    neighbours, by a regression over all measured cells of a configuration: over their volumes,
+    nodes and ranks a node."""
+    middle = gap.middle()
+    sizes = [*members[gap.lower].sizes(), *members[gap.upper].sizes()]
+    asked = {function: {size for of, size in sizes if of == function} for function, _ in sizes}
+    cells_by_choice: dict[tuple[object, ...], dict[tuple[RankLayout, int], Winner]] = {}
+    for layout in nearest(middle, members, _LAYOUTS):
+        member = members[layout]
+        for winner in [*member.tried(), *_own(member, is_limited)]:
+            cells = cells_by_choice.setdefault(_choice(winner), {})
+            ends = {winner.measured_from, winner.measured_to} - {0}
+            own = {size for of, size in member.sizes() if of == winner.function} | ends
+            if winner.function in asked and _fits(winner, is_limited):
+                fitting = [size for size in own if holds(winner, Target(winner.function, size))]
+                cells |= {(layout, size): winner for size in fitting}
+    candidates = [
+        cells
+        for cells in cells_by_choice.values()
+        if len({layout for layout, _ in cells}) > 1
+        and any(winner.speedup_low > 1 for winner in cells.values())
+    ]
+    faster: list[Winner] = []
+    for cells, curve in zip(candidates, _curves(candidates, asked, middle), strict=True):
+        one = next(iter(cells.values()))
+        word = f"carried={','.join(map(str, sorted({layout for layout, _ in cells})))}"
+        for size, estimate in curve.items():
+            if math.exp(estimate.high(_CONFIDENCE)) < _GAIN:
+                range_of_size = _around(size, asked[one.function])
+                faster.append(_expected(gap, _with_words(one, [word]), range_of_size, estimate))
+    return faster
+
+
+def _expected(
+    gap: Gap, winner: Winner, range_of_size: tuple[int, int], estimate: CurveEstimate
+) -> Winner:
+    """Return what is chosen by a winner as a rule of a gap, with an estimated speed-up."""
+    return msgspec.structs.replace(
+        winner,
+        nprocs=gap.first.nprocs,
+        ppn=gap.first.ppn,
+        bytes_from=range_of_size[0],
+        bytes_to=range_of_size[1],
+        speedup=math.exp(-estimate.mean),
+        speedup_low=math.exp(-estimate.high(_CONFIDENCE)),
+        speedup_high=math.exp(-estimate.low(_CONFIDENCE)),
+        removes=[],
+        tried=[],
+        measured_from=0,
+        measured_to=0,
+    )
+
+
+def _curves(
+    candidates: Sequence[Mapping[tuple[RankLayout, int], Winner]],
+    sizes: Mapping[str, Collection[int]],
+    middle: RankLayout,
+) -> list[dict[int, CurveEstimate]]:
+    """Return what the measured cells of each candidate say of these sizes on a layout."""
+    asked = [sorted(sizes[next(iter(cells.values())).function]) for cells in candidates]
+    points = [
+        [
+            *(CurvePoint(size, "", "", 0.0, math.inf, middle.nodes, middle.ppn) for size in own),
+            *(
+                CurvePoint(
+                    size, "", "", -math.log(winner.speedup), _variance(winner),
+                    layout.nodes, layout.ppn,
+                )
+                for (layout, size), winner in cells.items()
+            ),
+        ]
+        for own, cells in zip(asked, candidates, strict=True)
+    ]  # fmt: skip
+    curves = estimates(points) if points else []
+    return [dict(zip(own, curve, strict=False)) for own, curve in zip(asked, curves, strict=True)]
+
+
+def _variance(winner: Winner) -> float:
+    """Return the variance of a log ratio by the interval of the speed-up."""
+    error = math.log(winner.speedup / winner.speedup_low) / 1.96 if winner.speedup_low else 1.0
+    return max(error, _ERROR) ** 2
 
 
 def _common(lower: Iterable[Winner], upper: Sequence[Winner], gap: Gap) -> list[Winner]:
@@ -122,6 +229,7 @@ def _common(lower: Iterable[Winner], upper: Sequence[Winner], gap: Gap) -> list[
             winner,
             nprocs=gap.first.nprocs,
             ppn=gap.first.ppn,
+            restrictions=[*winner.restrictions, f"carried={gap.lower},{gap.upper}"],
             bytes_from=max(winner.bytes_from, counterpart.bytes_from),
             bytes_to=min(winner.bytes_to, counterpart.bytes_to),
             speedup=math.sqrt(winner.speedup * counterpart.speedup),
@@ -139,7 +247,7 @@ def _common(lower: Iterable[Winner], upper: Sequence[Winner], gap: Gap) -> list[
     ]
 
 
-def _choice(winner: Winner) -> object:
+def _choice(winner: Winner) -> tuple[object, ...]:
     return (*chosen_configuration(winner), tuple(conditions(winner)))
 
 
@@ -164,7 +272,8 @@ def _beside_each_other(*parts: Sequence[Winner]) -> list[Winner]:
     for winner in placed:
         last = joined[-1] if joined else None
         goes_on = last is not None and winner.bytes_from == last.bytes_to + 1
-        if last is not None and goes_on and _choice(last) == _choice(winner):
+        is_alike = last is not None and last.restrictions == winner.restrictions
+        if last is not None and goes_on and is_alike and _choice(last) == _choice(winner):
             joined[-1] = _together(last, winner)
         else:
             joined.append(winner)

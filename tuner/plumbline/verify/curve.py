@@ -3,11 +3,11 @@ type, tells of the others too.
 
 The log ratios of a candidate are taken for a Gaussian process (C. E. Rasmussen and C. K. I.
 Williams, "Gaussian Processes for Machine Learning" (2006), chapter 2): a level of its own, a curve
-over the logarithm of the volume, a smaller curve for each way of use and for each type, and a part
-that each cell has for itself. How far true ratios lie apart was recorded in campaigns (docs/design/
-verification.md); by which factor they do so here, the measured ones say (their marginal likelihood:
-empirical Bayes). A cell that lies far above what the others make expected is judged by itself: a
-library or a candidate may change its protocol at any size. Pure."""
+over the logarithms of the volume and of the ranks, a smaller curve for each way of use and for each
+type, and a part that each cell has for itself. How far true ratios lie apart was recorded in
+campaigns (docs/design/verification.md); by which factor they do so here, the measured ones say
+(their marginal likelihood: empirical Bayes). A cell that lies far above what the others make
+expected is judged by itself: a library or a candidate may change its protocol at any size. Pure."""
 
 from __future__ import annotations
 
@@ -28,19 +28,23 @@ if TYPE_CHECKING:
 # residual.
 _LEVEL, _SIZES, _USES, _TYPES, _OWN = 1.0, 0.17, 0.09, 0.04, 0.02
 _REACH = 4.0  # doublings of the volume over which a curve forgets
+_RANKS_REACH = 2.0  # doublings of nodes, and of ranks a node
+_UNKNOWN = 1e6  # variance of a cell that was not measured
 _FACTORS = (1.0, 4.0, 16.0)  # of these variances
 _ODD = 2.0  # standard errors above what the other cells make expected
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
     """A cell of a candidate: its volume in bytes, way of use and type; the mean of its log ratios,
-    and the variance of that mean."""
+    and the variance of that mean (inf: not measured). The ranks are `nodes` times `ppn`."""
 
     bytes: int
     use: str
     type: str
     mean: float
     variance: float
+    nodes: int = 1
+    ppn: int = 1
 
 
 class CurveEstimate(msgspec.Struct, frozen=True):
@@ -85,14 +89,20 @@ class _Curve:
         import numpy as np
 
         self._means = np.array([point.mean for point in points])
-        self._noise = np.diag([point.variance for point in points])
-        places = np.log2([max(1, point.bytes) for point in points])
-        near = np.exp(-np.abs(np.subtract.outer(places, places)) / _REACH)
+        self._noise = np.diag([min(point.variance, _UNKNOWN) for point in points])
+        reaches = {"bytes": _REACH, "nodes": _RANKS_REACH, "ppn": _RANKS_REACH}
+        places = np.array(
+            [
+                [math.log2(max(1, getattr(point, key))) / reach for key, reach in reaches.items()]
+                for point in points
+            ]
+        )
+        near = np.exp(-sum(np.abs(np.subtract.outer(axis, axis)) for axis in places.T))
         same_use, same_type = (
-            np.equal.outer(names, names).astype(float)
-            for names in (
-                np.array([point.use for point in points]),
-                np.array([point.type for point in points]),
+            np.equal.outer(numbers, numbers).astype(float)
+            for numbers in (
+                np.unique([point.use for point in points], return_inverse=True)[1],
+                np.unique([point.type for point in points], return_inverse=True)[1],
             )
         )
         self._shape = (
