@@ -10,6 +10,7 @@ import pytest
 
 from tests.collectives_alt.programs import Build, mpiexec, mpirun
 from tests.collectives_alt.started import Started, catalogue, forced, profile_text, turns
+from tests.sampled import by_default
 
 pytestmark = pytest.mark.mpi
 
@@ -60,7 +61,7 @@ def test_what_the_library_refuses_reaches_it(build: Build, tmp_path: Path, turn:
     assert lines(mpirun(2, build.program("refused"), env=env, timeout=60)) == plain
 
 
-@pytest.mark.parametrize("nprocs", [2, 3])
+@pytest.mark.parametrize("nprocs", by_default([2], [3]))
 def test_a_root_hears_that_its_own_block_does_not_fit(
     build: Build, tmp_path: Path, nprocs: int
 ) -> None:

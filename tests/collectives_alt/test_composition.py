@@ -46,7 +46,7 @@ def test_as_many_turns_as_there_are(build: Build) -> None:
     assert len(turns(build)) == TURNS
 
 
-@pytest.mark.parametrize("seed", range(20 if ALL_TURNS else 4))
+@pytest.mark.parametrize("seed", range(20) if ALL_TURNS else by_default(range(2), range(2, 4)))
 def test_mockups_of_mockups_are_right(build: Build, tmp_path: Path, seed: int) -> None:
     """Random calls, where most functions are replaced by mock-ups, and these by others in turn."""
     draw = random.Random(seed)

@@ -24,6 +24,7 @@ from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library
 from tests.exporters.lint.test_traps import KNOWN
 from tests.exporters.test_mpich_selection import winner
+from tests.sampled import by_default
 from tests.tuner.families.installations import prefix_of
 
 pytestmark = pytest.mark.mpi
@@ -144,7 +145,9 @@ LEAVES = [
 ]
 
 
-@pytest.mark.parametrize(("leaf", "ends", "trap"), LEAVES, ids=lambda one: str(one)[:60])
+@pytest.mark.parametrize(
+    ("leaf", "ends", "trap"), by_default(LEAVES[:3], LEAVES[3:]), ids=lambda one: str(one)[:60]
+)
 def test_a_leaf(mpich: Mpich, tmp_path: Path, leaf: Tree, ends: bool, trap: str) -> None:
     """A comma before a brace, comments and single quotes are json-c's to read."""
     table, compositions = mpich_selection.tables(mpich.library)

@@ -32,6 +32,7 @@ from plumbline_db.probe_records import Check, ConfigRecord, Header, ProbeRecord
 from plumbline_db.records import Run
 from plumbline_exporters.profile import FILE_NAME
 from tests.probes.conftest import build, faulty  # noqa: F401 - fixtures
+from tests.sampled import by_default
 from tests.tuner.families import installations
 from tests.tuner.started import environment
 
@@ -482,7 +483,7 @@ except ending.Ended as ended:
 
 
 @pytest.mark.parametrize("what", ["busy", "idle"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", by_default([signal.SIGKILL], [signal.SIGTERM, signal.SIGINT]))
 def test_ranks_do_not_outlive_this_process(
     toolchain: Toolchain, tmp_path: Path, number: signal.Signals, what: str
 ) -> None:

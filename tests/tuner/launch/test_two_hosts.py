@@ -30,6 +30,7 @@ from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, variant
 from tests.hosts import Hosts
+from tests.sampled import by_default
 from tests.tuner import jobs
 from tests.tuner.families.installations import ON_PATH, prefix_of
 
@@ -96,7 +97,7 @@ def test_ranks_are_spread_over_the_hosts(two_hosts: Hosts, tmp_path: Path, name:
         assert all(len(one) == 2 for one in cores.values()), said
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("name", by_default(LIBRARIES[:1], LIBRARIES[1:]))
 def test_nobody_is_left_when_time_is_up(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
     family, here, interface = library(name, two_hosts, tmp_path)
     launcher = several(two_hosts, tmp_path, interface=interface)
