@@ -12,7 +12,7 @@ VENV ?= .venv
 ARGS ?=
 CORES = $(shell nproc)
 # More test processes than processors: half of their time they wait for launches.
-JOBS ?= $(shell expr 2 "*" $(CORES))
+JOBS ?= $(shell expr 5 "*" $(CORES) / 2)
 FUZZ_SECONDS ?= 600
 FAULTS_MOST ?= 25
 SOAK_SECONDS ?= 600
@@ -87,7 +87,7 @@ test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/rea
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -m "not alone" $(ARGS)
 
-test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine
+test-alone: setup $(STAMPS)/test-packages build setup-mpis build/mpi4py/ready  ## tests that measure, and long ones, one after the other on a quiet machine
 	$(BIN)/python -m pytest -m alone $(ARGS)
 	$(BIN)/python -m pytest $(ARGS) $$(grep -l 'busy\.[up]' -r tests --include='test_*.py')
 
