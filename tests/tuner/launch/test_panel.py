@@ -300,7 +300,13 @@ def test_the_profile_of_the_preload_library_is_read_again(
 
     bcast, canary = "MPI_Bcast", "canary"
     first = kept.good("a", extra("1", "MPI_Allreduce", "allreduce_ring"))
-    right, _ = kept.launch("b", extra("2", bcast, "bcast_binomial"))
+    second = extra("2", bcast, "bcast_binomial")
+    right, seen = kept.launch("b", second)
+    (header,) = (record for record in seen if isinstance(record, Header))
+    # Launches that visit ranks and launches that start them are joined.
+    named = {value for value in header.environment.values() if FILE_NAME in value}
+    assert second["PLUMBLINE_PROFILE"] in named
+    assert not any(str(tmp_path / "1") in value for value in named)
     again = extra("3", "MPI_Allreduce", canary)
     wrong, records = kept.launch("c", again)
     assert [run.visit for run in (first, right, wrong)] == [1, 2, 3]

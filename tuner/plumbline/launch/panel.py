@@ -26,7 +26,7 @@ from plumbline.system import machine, sessions
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.responder import Responder
-from plumbline_db.probe_records import Check, ProbeRecord
+from plumbline_db.probe_records import Check, Header, ProbeRecord
 from plumbline_exporters.profile import FILE_NAME
 
 MOST_PROCESSES = 1024  # ranks of all members
@@ -74,11 +74,32 @@ class PanelExperiment(msgspec.Struct, frozen=True):
 
 class MemberVisit(msgspec.Struct, frozen=True):
     """A launch that was answered by a member. `number` counts the visits of the member from 1; the
-    first one started it."""
+    first one started it. `profile_at_start` is the path of the profile that its processes were
+    started with, `profile` that of the one which they have read again."""
 
     finished: Finished
     member: str
     number: int
+    profile_at_start: str
+    profile: str
+
+    def corrected(self, records: Sequence[ProbeRecord]) -> list[ProbeRecord]:
+        """Return the records with the profile that was in force in the header's environment, which
+        is that of the start."""
+        if self.profile_at_start == self.profile:
+            return list(records)
+        return [
+            msgspec.structs.replace(
+                record,
+                environment={
+                    name: value.replace(self.profile_at_start, self.profile)
+                    for name, value in record.environment.items()
+                },
+            )
+            if isinstance(record, Header)
+            else record
+            for record in records
+        ]
 
 
 class ReadAtStart(msgspec.Struct, frozen=True):
@@ -108,6 +129,7 @@ class Member:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         self.name = f"{now} {responder.pid}"
         self.key = read.key
+        self.profile_at_start = read.profile
         self.in_force = read.digest
         self.is_shared = is_shared
         self.visits = 0
@@ -223,7 +245,9 @@ class Panel:
             if member.visits == 1:
                 break  # they cannot be started; others had ended before they were asked
         finished = msgspec.structs.replace(done, seconds=time.monotonic() - started)
-        return MemberVisit(finished, member.name, member.visits)
+        return MemberVisit(
+            finished, member.name, member.visits, member.profile_at_start, read.profile
+        )
 
     def withdraw(self, experiment: PanelExperiment) -> None:
         """The last visit is no sample of `experiment`: the member may be visited for it again."""

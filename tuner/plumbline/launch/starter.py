@@ -266,7 +266,8 @@ class Starter:
             not run.finished or panel.is_doubtful(records)
         ):
             self._panel.end(visit.member)
-        return msgspec.structs.replace(run, member=visit.member, visit=visit.number), records
+        run = msgspec.structs.replace(run, member=visit.member, visit=visit.number)
+        return run, visit.corrected(records)
 
     def _job(
         self,
