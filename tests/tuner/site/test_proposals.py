@@ -66,8 +66,8 @@ def test_a_candidate_that_is_faster_at_both_is_agreed_upon_too() -> None:
 
 
 def test_a_regression_over_layouts_and_sizes_proposes_where_neighbours_differ() -> None:
-    """What is much faster at four ranks and at all sizes but one at eight is expected to be faster
-    at six; what one layout alone has measured is not."""
+    """A regression expects a gain at six ranks of a candidate that is much faster at four, and at
+    eight for all sizes but one. It expects none of what one layout alone has measured."""
     sizes = (64, 256, 1024)
     lower = [search(size, a=0.5, c=0.5) for size in sizes]
     upper = [search(64, a=0.5), search(256, a=1.02), search(1024, a=0.5)]
@@ -82,7 +82,7 @@ def test_a_regression_over_layouts_and_sizes_proposes_where_neighbours_differ() 
 
 
 def test_a_regression_says_which_layouts_it_rests_on() -> None:
-    """Those that lie farther away count, too."""
+    """The evidence names all layouts that have measured a candidate, not two alone."""
     two = RankLayout(2, 1)
     found = {
         layout: member(layout, searches=[search(64, a=ratio)])
