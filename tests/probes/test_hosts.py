@@ -19,6 +19,9 @@ LAUNCHES = 3
 """Of which the best counts: the bound of 5 us is about the algorithm, and on a machine under load
 messages are delayed. What a launch reports of itself must hold in every one."""
 
+CHECK_NS = 50e6
+"""What the bursts of an estimate take at most, beside other processes."""
+
 
 def run(
     probe: Probe,
@@ -52,12 +55,11 @@ def ahead_ns(hosts: Hosts, model: ClockModel, after_ns: float) -> float:
 def ahead_between_ns(
     hosts: Hosts, sync: ClockSync, model: ClockModel, error: ClockError
 ) -> tuple[float, float]:
-    """Two values between which the true error lies at the time of an estimate: the middle of the
-    synchronisation is at most as long before its end as it took."""
-    earliest, latest = (
-        ahead_ns(hosts, model, error.since_ns + part * sync.seconds * 1e9) for part in (0, 1)
-    )
-    return earliest, latest
+    """Two values between which the true error lies while it is estimated: the middle of the
+    synchronisation is at most as long before its end as it took, and what CHECK_NS later is read
+    has moved by the slope of the model."""
+    latest_ns = error.since_ns + sync.seconds * 1e9 + CHECK_NS
+    return ahead_ns(hosts, model, error.since_ns), ahead_ns(hosts, model, latest_ns)
 
 
 def deviations_ns(hosts: Hosts, model: ClockModel, after_ns: float) -> float:
