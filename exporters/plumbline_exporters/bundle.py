@@ -170,6 +170,16 @@ def span(winner: Winner, key: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
+def of_layout(winner: Winner, nprocs: int, ppn: int) -> Winner:
+    """Return a winner of a whole site as a campaign of one layout would have it."""
+    own = [
+        word
+        for word in winner.restrictions
+        if word.partition("=")[0] not in (*_SPANS, *_EVIDENCE) or "=" not in word
+    ]
+    return msgspec.structs.replace(winner, nprocs=nprocs, ppn=ppn, restrictions=own)
+
+
 def ranks(winner: Winner) -> str:
     """`8 ranks`, `9-15 ranks`"""
     first, last = span(winner, "nprocs")

@@ -78,15 +78,17 @@ _FEWEST = 100
 
 class Trials:
     """The trials of the winners of one campaign; what went well is not tried again. `sizes` are the
-    measured sizes by function."""
+    measured sizes by function; no kind of data has more than `most_calls`."""
 
     def __init__(
         self,
         store: LaunchStore,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
+        most_calls: int = _MOST_CALLS,
     ) -> None:
         self._store = store
+        self._most_calls = most_calls
         self._settings = settings
         self._sizes = sizes
         self._right: list[Winner] = []
@@ -100,7 +102,7 @@ class Trials:
             winner for winner in winners if not any(is_part(winner, right) for right in self._right)
         ]
         cases = {
-            case: winner
+            replace(case, calls=min(case.calls, self._most_calls)): winner
             for winner in reversed(fresh)
             for case in trials(winner, self._settings, self._sizes)
         }

@@ -60,17 +60,16 @@ def run(
     plan = coordinator.plan(campaign_file, options, program.mpi)
     outcome: SiteOutcome | None = None
     with _Campaigns(program, run_task, plan, shares=shares) as campaigns:
-        campaigns.run_all()
+        campaigns.run_first()
         while outcome is None:
             with program.open(write=True) as db, progress.Bar() as bar:
                 spent = campaigns.spent_seconds(db)
                 site = coordinator.SiteRun(db, plan, campaigns.members, spent, bar)
-                site.prove()
-                more = site.wanted(campaigns.missing)
+                more = site.prove(campaigns.missing)
                 if more is None:
                     outcome = site.finish(campaigns.missing, campaigns.ranks)
             if more is not None:
-                campaigns.run(*more, "neighbours differ, or a check failed")
+                campaigns.run(*more)
     if program.json:
         common.print_json(outcome)
     else:
@@ -108,15 +107,16 @@ class _Campaigns:
         if self._first_ranks is not None:
             self._first_ranks.close()
 
-    def run_all(self) -> None:
-        """Run those of the plan. Raises PlumblineError where none was run to its end."""
+    def run_first(self) -> None:
+        """Run those that come first. Raises PlumblineError where none was run to its end."""
         plan, spent = self._plan, 0.0
-        for number, layout in enumerate(plan.layouts):
-            budget = plan.budget(plan.layouts[:number], spent)
+        while rest := [each for each in plan.first(self.missing) if each not in self.members]:
+            layout, *others = rest
+            budget = plan.budget(rest, spent)
             if budget == 0:
                 self.missing[layout] = "the budget of the site is used up"
                 continue
-            self.run(layout, budget, f"{number + 1} of {len(plan.layouts)}")
+            self.run(layout, budget, f"{counted(len(others), 'layout')} after it")
             with self._program.open() as db:
                 spent = self.spent_seconds(db)
         if not self.members:

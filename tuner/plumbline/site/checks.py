@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Literal
 
@@ -33,13 +33,18 @@ from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.site.layouts import RankLayout
-from plumbline.site.proposals import is_for_layout
+from plumbline.site.proposals import MemberFindings, is_for_layout
 from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.distributions import binomial_interval
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.layout import SITE_CHECK
-from plumbline_db.records import Campaign, Medians, Suite, Winner
-from plumbline_exporters.bundle import span
+from plumbline_db.records import Campaign, Medians, Search, Suite, Trial, Winner
+from plumbline_exporters.bundle import of_layout, span
+
+# What a check calls is known from campaigns: its trials leave out the thousands of calls that
+# show what fails late (vetting.py).
+_TRIAL_CALLS = 500
 
 Sizes = Mapping[str, Sequence[int]]
 Purpose = Literal["between", "sample"]
@@ -58,6 +63,31 @@ class CheckedLayout(msgspec.Struct, frozen=True):
     ratios: Mapping[Target, Comparison]
     mockups: Mapping[Target, float] = {}
 
+    def findings(
+        self, rules: Sequence[Winner], kept: Sequence[Winner], cells: Iterable[Target]
+    ) -> MemberFindings:
+        """Return what a campaign of these `cells` would have found of the checked `rules`, of which
+        these are `kept`."""
+        searches = []
+        for cell in cells:
+            rule, ratio = deciding(rules, cell), self.ratios.get(cell)
+            searches.append(
+                Search(
+                    round=0,
+                    function=cell.function,
+                    nprocs=self.layout.nprocs,
+                    ppn=self.layout.ppn,
+                    bytes=cell.bytes,
+                    opened_by=[],
+                    outcome="nothing better" if deciding(kept, cell) is None else "winner",
+                    reason="checked",
+                    trials=[] if rule is None or ratio is None else [_trial(rule, ratio)],
+                    suites=[],
+                )
+            )
+        own = [of_layout(rule, self.layout.nprocs, self.layout.ppn) for rule in kept]
+        return MemberFindings("", self.layout, own, searches)
+
     @property
     def harmed(self) -> Set[Target]:
         return self.slower | self.lost
@@ -74,6 +104,53 @@ class CheckedLayout(msgspec.Struct, frozen=True):
         compared = self.mockups.keys() & self.ratios.keys()
         before = {cell for cell in compared if self.mockups[cell] > limit * self.ratios[cell].ratio}
         return before, {cell for cell in before if self.mockups[cell] > limit}
+
+
+def _trial(rule: Winner, ratio: Comparison) -> Trial:
+    interval = ratio.ratio, ratio.low, ratio.high
+    return Trial(rule.variant, rule.configuration, "measured", *interval, ratio.n, "checked")
+
+
+class SiteSample(msgspec.Struct, frozen=True):
+    """The last sample: cells drawn at random over `layouts`, `between` of them where no campaign
+    has measured. The files make some `faster` and some `slower`; `low` and `high`: the 95 %
+    interval of the share that is slower. `violated`: cells that are slower than a right-hand side
+    of a guideline without the files; `removed` of them are not with the files."""
+
+    layouts: list[str]
+    cells: int
+    between: int
+    faster: int
+    slower: int
+    low: float
+    high: float
+    violated: int
+    removed: int
+
+
+def counted(
+    checks: Sequence[tuple[CheckedLayout, float]], measured: Collection[RankLayout]
+) -> SiteSample | None:
+    """Return what the checks of the last sample show, each with the limit of a violation; None
+    where they have measured no cell. `measured`: the layouts that campaigns have measured."""
+    counts = [(each.layout, len(each.ratios.keys() | each.harmed)) for each, _ in checks]
+    cells = sum(count for _, count in counts)
+    if not cells:
+        return None
+    slower = sum(len(each.harmed) for each, _ in checks)
+    violations = [each.violated(limit) for each, limit in checks]
+    low, high = binomial_interval(slower, cells, 0.95)
+    return SiteSample(
+        layouts=[str(layout) for layout, _ in counts],
+        cells=cells,
+        between=sum(count for layout, count in counts if layout not in measured),
+        faster=sum(len(each.faster) for each, _ in checks),
+        slower=slower,
+        low=low,
+        high=high,
+        violated=sum(len(before) for before, _ in violations),
+        removed=sum(len(before - after) for before, after in violations),
+    )
 
 
 class Prover:
@@ -162,7 +239,7 @@ class Prover:
                     cells, arms, lambda: [decision.key for decision in pairs.family.suspects()]
                 )
                 if purpose == "between" and self._settings.ranks.simulate is None and own:
-                    trials = Trials(store, self._settings, self.sizes)
+                    trials = Trials(store, self._settings, self.sizes, most_calls=_TRIAL_CALLS)
                     wrong = [winner for winner, _ in trials.wrong(1, own, environment)]
                     lost |= {cell for cell in cells if deciding(wrong, cell) is not None}
         finally:

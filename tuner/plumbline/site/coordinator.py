@@ -1,6 +1,7 @@
-"""A site from its campaigns to its export. The campaigns are run by the caller, one a layout; then
-their winners, and what is carried over between them, are proven layout by layout with the merged
-files in force, and at last a random sample over all layouts.
+"""A site from its campaigns to its export. The campaigns are run by the caller: first those of the
+layouts between which all others lie. Their winners, and what they predict for the layouts between,
+are proven layout by layout with the merged files in force; a layout gets a campaign where that left
+much open. At last a random sample over all layouts is measured.
 
 A site is a deterministic function of its settings and of stored launches, like a campaign: after
 `kill -9` the same command goes on, and a finished one is read again from what is stored."""
@@ -19,7 +20,7 @@ import msgspec
 from plumbline.campaign.exported import ExportedFiles, claim_folder, release_folder
 from plumbline.core import profile_file
 from plumbline.core.cell import Target
-from plumbline.core.winner import deciding, holds
+from plumbline.core.winner import holds
 from plumbline.launch.simulated import MANY
 from plumbline.measure.launches import LaunchStore, LimitReached, Progress
 from plumbline.settings import (
@@ -36,12 +37,18 @@ from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
-from plumbline.site.checks import CheckedLayout, Prover, Purpose, without_harm
+from plumbline.site.checks import (
+    CheckedLayout,
+    Prover,
+    Purpose,
+    SiteSample,
+    counted,
+    without_harm,
+)
 from plumbline.site.first_ranks import RanksUsed
 from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order, neighbour
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
-from plumbline.verify.significance.distributions import binomial_interval
 from plumbline_db import campaigns, cost, findings
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -57,6 +64,9 @@ LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
 _NO_GAIN = 0.99
 _UNCHECKED = "not checked: no measured size is in its range, or the budget of the site is used up"
+# A layout that was asked for gets a campaign where more than this share of the cells for which one
+# of its neighbours has a rule is left without one.
+_OPEN = 0.25
 # Cells of the last sample on a layout, about.
 _CELLS_OF_LAYOUT = 4
 
@@ -73,6 +83,12 @@ class SitePlan(msgspec.Struct, frozen=True):
     largest: Settings
     layouts: list[RankLayout]
     shares: dict[RankLayout, float] = {}
+
+    def first(self, missing: Collection[RankLayout]) -> list[RankLayout]:
+        """Return the layouts whose campaigns come first: all, or those between which the others
+        lie. `missing`: layouts whose campaign cannot be run."""
+        layouts = [layout for layout in self.layouts if layout not in missing]
+        return layouts if self.table.every or self.shares else site_layouts.ends(layouts)
 
     def task(
         self, layout: RankLayout, budget_seconds: float | None = None, earlier: str | None = None
@@ -119,12 +135,11 @@ class SitePlan(msgspec.Struct, frozen=True):
         left_seconds = max(0.0, self.table.budget_seconds - spent_seconds)
         return _MOST_OF_REST * left_seconds / self.nodes(layout)
 
-    def budget(self, done: Sequence[RankLayout], spent_seconds: float) -> float | None:
-        """Return the seconds for the campaign after those of the layouts `done`, which have spent
-        so many seconds times nodes. None: its own; 0: the budget of the site is used up."""
+    def budget(self, rest: Sequence[RankLayout], spent_seconds: float) -> float | None:
+        """Return the seconds for the campaign of the first one of these layouts, after others have
+        spent so many seconds times nodes. None: its own; 0: the budget of the site is used up."""
         if self.table.budget_seconds is None:
             return None
-        rest = self.layouts[len(done) :]
         seconds_left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
         shares = [self.shares.get(layout, 0.0) if self.shares else 1.0 for layout in rest]
         seconds = round(seconds_left * shares[0] / sum(shares) / self.nodes(rest[0]), 3)
@@ -194,23 +209,6 @@ def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in keys}
 
 
-class SiteSample(msgspec.Struct, frozen=True):
-    """The last sample: cells drawn at random over `layouts`, `between` of them where no campaign
-    has measured. The files make some `faster` and some `slower`; `low` and `high`: the 95 %
-    interval of the share that is slower. `violated`: cells that are slower than a right-hand side
-    of a guideline without the files; `removed` of them are not with the files."""
-
-    layouts: list[str]
-    cells: int
-    between: int
-    faster: int
-    slower: int
-    low: float
-    high: float
-    violated: int
-    removed: int
-
-
 class SiteOutcome(msgspec.Struct, frozen=True):
     """`members`: campaigns by layout; `missing`: layouts without one, with the reason; `winners`:
     the rules of the merged files; `dropped`: rules that are not in them, each with its reason;
@@ -225,6 +223,10 @@ class SiteOutcome(msgspec.Struct, frozen=True):
     sample: SiteSample | None
     files: list[str]
     ranks: dict[str, str] = {}
+
+
+MoreWanted = tuple[RankLayout, float | None, str]
+"""One more layout to measure, the seconds for its campaign (None: its own), and the reason."""
 
 
 class SiteRun:
@@ -257,8 +259,10 @@ class SiteRun:
         starter = starting.starter(toolchain, plan.largest)
         store = LaunchStore(db, self._row.id, starter, progress)
         self._folder = claim_folder(db, Path(db.path), self._row)
+        every = [search for member in self._members for search in member.searches]
+        self._cells = {Target(search.function, search.bytes) for search in every}
         sizes: dict[str, list[int]] = {}
-        for search in (search for member in self._members for search in member.searches):
+        for search in every:
             sizes.setdefault(search.function, []).append(search.bytes)
         rules = site_rules.find(toolchain, plan.largest)
         self._files = ExportedFiles(
@@ -285,44 +289,77 @@ class SiteRun:
         )
         return identity.enter(self._db, toolchain, identified, new=False)
 
-    def prove(self) -> None:
-        """Propose rules from what the campaigns have found, and keep those that checks confirm."""
-        self._winners = self._proven(self._together(self._proposed()))
+    def prove(self, missing: Collection[RankLayout]) -> MoreWanted | None:
+        """Propose rules from what the campaigns have found, and keep those that checks confirm.
+        Return one more layout that wants a campaign; None where there is none, or no budget for
+        one. `missing`: layouts whose campaign cannot be run."""
+        known = dict(self._by_layout)
+        self._winners = self._together(
+            [
+                winner
+                for member in self._members
+                for winner in proposals.measured(member, self._limits(member.layout))
+            ]
+        )
+        for layout in in_order(known):
+            self._check_rules(layout)
+        left = {*self._plan.layouts} - known.keys()
+        while asked := self._next_asked(known, left):
+            left.discard(asked.middle())
+            found = self._carry_over(asked, known)
+            if found is not None:
+                known[asked.middle()] = found
+            open_share = proposals.open_share(asked, self._winners, self._cells)
+            if open_share > _OPEN and asked.middle() not in missing:
+                budget = self._budget(asked.middle())
+                if budget != 0:
+                    why = f"{open_share:.0%} of what its neighbours have rules for is open"
+                    return asked.middle(), budget, why
+        between = gaps(list(known))
+        for gap in between:
+            self._carry_over(gap, known)
+        unproven = [each for each in self._winners if not _is_proven(each, self._by_layout)]
+        self._lose(unproven, _UNCHECKED)
+        return self._wanted_between(between, missing)
 
-    def wanted(self, missing: Collection[RankLayout]) -> tuple[RankLayout, float] | None:
-        """Return one more layout to measure, with the seconds for its campaign: the middle of the
-        gap in which most cells have a rule on both sides and none between, because neighbours
-        differ or the check failed. None where there is none, or no budget for it. `missing`:
-        layouts whose campaign cannot be run."""
-        budget = self._plan.table.budget_seconds
-        open_gaps = [(self._open_cells(gap), gap) for gap in gaps(list(self._by_layout))]
+    def _next_asked(
+        self, known: Collection[RankLayout], left: Collection[RankLayout]
+    ) -> Gap | None:
+        """Return the gap with one of the layouts `left` alone, in the middle of most of them."""
+        inside = [
+            (gap, [layout for layout in gap.layouts() if layout in left])
+            for gap in gaps(list(known))
+        ]
+        gap, layouts = max(inside, key=lambda each: len(each[1]), default=(None, []))
+        return gap.only(layouts[len(layouts) // 2]) if gap and layouts else None
+
+    def _wanted_between(
+        self, between: Iterable[Gap], missing: Collection[RankLayout]
+    ) -> MoreWanted | None:
+        """Return the middle of the gap in which most cells have a rule on both sides and none
+        between, because neighbours differ or the check failed, where a budget is left for it."""
+        if self._plan.table.budget_seconds is None:
+            return None
+        open_gaps = [
+            (len(proposals.differing(gap, self._winners, self._cells)), gap) for gap in between
+        ]
         open_gaps = [(count, gap) for count, gap in open_gaps if gap.middle() not in missing]
         count, gap = max(open_gaps, key=lambda counted: counted[0], default=(0, None))
-        if gap is None or count == 0 or budget is None:
+        budget = self._budget(gap.middle()) if gap is not None and count else 0
+        if gap is None or budget == 0:
             return None
-        beside = {layout: self._by_layout[layout].id for layout in (gap.lower, gap.upper)}
-        seconds_left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
-        if seconds_left < self._plan.spent_seconds(self._db, beside) / len(beside):
-            return None
-        return gap.middle(), round(seconds_left / self._plan.nodes(gap.middle()), 3)
+        return gap.middle(), budget, "neighbours differ, or a check failed"
 
-    def _open_cells(self, gap: Gap) -> int:
-        """Return how many cells have a rule in both neighbours of a gap, and none in it."""
-        lower, upper, inside = (
-            [winner for winner in self._winners if is_for_layout(winner, layout)]
-            for layout in (gap.lower, gap.upper, gap.middle())
-        )
-        cells = {
-            Target(search.function, search.bytes)
-            for member in self._members
-            for search in member.searches
-        }
-        return sum(
-            deciding(lower, cell) is not None
-            and deciding(upper, cell) is not None
-            and deciding(inside, cell) is None
-            for cell in cells
-        )
+    def _budget(self, layout: RankLayout) -> float | None:
+        """Return the seconds for one more campaign; None: its own; 0: too few are left."""
+        budget = self._plan.table.budget_seconds
+        if budget is None:
+            return None
+        seconds_left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
+        (near,) = site_layouts.nearest(layout, self._by_layout, 1)
+        if seconds_left < self._plan.spent_seconds(self._db, {near: self._by_layout[near].id}):
+            return 0.0
+        return round(seconds_left / self._plan.nodes(layout), 3)
 
     def finish(
         self, missing: Mapping[RankLayout, str], ranks_used: Mapping[RankLayout, RanksUsed]
@@ -352,16 +389,26 @@ class SiteRun:
 
     # --- proposals ------------------------------------------------------------------------------
 
-    def _proposed(self) -> list[Winner]:
-        by_layout = self._by_layout
-        proposed = [
+    def _carry_over(
+        self, gap: Gap, known: Mapping[RankLayout, MemberFindings]
+    ) -> MemberFindings | None:
+        """Propose rules for a gap, check them in its middle and keep those that the check confirms.
+        Return what that has found; None where nothing could be measured."""
+        layout = gap.middle()
+        proposed = proposals.carried(gap, known, self._limits(gap))
+        self._winners = self._together([*self._winners, *proposed])
+        rules = [winner for winner in self._winners if is_for_layout(winner, layout)]
+        checked = self._check_rules(layout)
+        unproven = [
             winner
-            for member in self._members
-            for winner in proposals.measured(member, self._limits(member.layout))
+            for winner in self._winners
+            if is_for_layout(winner, layout) and not _is_proven(winner, self._by_layout)
         ]
-        for gap in gaps(list(by_layout)):
-            proposed += proposals.carried(gap, by_layout, self._limits(gap))
-        return proposed
+        self._lose(unproven, _UNCHECKED)
+        if checked is None:
+            return None
+        kept = [winner for winner in self._winners if is_for_layout(winner, layout)]
+        return checked.findings(rules, kept, self._provers[layout].every_cell())
 
     def _limits(self, place: RankLayout | Gap) -> IsLimited:
         """Return whether files can limit a winner to a layout. A rules file goes by the number of
@@ -390,25 +437,24 @@ class SiteRun:
 
     # --- proof ----------------------------------------------------------------------------------
 
-    def _proven(self, winners: list[Winner]) -> list[Winner]:
-        """Return the winners that a check confirms: those carried over in the middle of their gap,
-        those of a layout where another layout or the whole process took part."""
-        by_layout = self._by_layout
-        middles = [gap.middle() for gap in gaps(list(by_layout))]
-        for layout in in_order({*by_layout, *middles}):
-            doubtful = [winner for winner in winners if self._is_doubtful(winner, layout)]
-            if not doubtful:
-                continue
-            prover = self._prover(layout, doubtful)
-            cells = prover.cells(doubtful) if prover else []
-            checked = self._check("between", prover, cells, winners) if prover and cells else None
-            if prover and checked:
-                winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
-                self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
-                winners = self._with_gain(winners, checked)
-        unproven = [winner for winner in winners if not _is_proven(winner, by_layout)]
-        self._drop((winner, _UNCHECKED) for winner in unproven)
-        return [winner for winner in winners if winner not in unproven]
+    def _lose(self, lost: Sequence[Winner], why: str) -> None:
+        self._drop((winner, why) for winner in lost)
+        self._winners = [winner for winner in self._winners if winner not in lost]
+
+    def _check_rules(self, layout: RankLayout) -> CheckedLayout | None:
+        """Check the rules that no campaign has confirmed on a layout: those carried over to it, and
+        on a measured one those in which another layout or the whole process took part. Return what
+        was measured, if anything."""
+        doubtful = [winner for winner in self._winners if self._is_doubtful(winner, layout)]
+        prover = self._prover(layout, doubtful) if doubtful else None
+        cells = prover.cells(doubtful) if prover else []
+        checked = self._check("between", prover, cells, self._winners) if prover and cells else None
+        if prover and checked:
+            sizes, built_on = prover.sizes, prover.built_on
+            winners, lost = without_harm(self._winners, checked, sizes, built_on)
+            self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
+            self._winners = self._with_gain(winners, checked)
+        return checked
 
     def _with_gain(self, winners: Sequence[Winner], checked: CheckedLayout) -> list[Winner]:
         """Return the winners with the gain that a check saw, without those that gained nothing."""
@@ -493,32 +539,7 @@ class SiteRun:
             checks.append((checked, prover.limit))
             winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
-        return winners, _counted(checks, measured)
-
-
-def _counted(
-    checks: Sequence[tuple[CheckedLayout, float]], measured: Collection[RankLayout]
-) -> SiteSample | None:
-    """Return what the checks of the last sample show, each with the limit of a violation; None
-    where they have measured no cell. `measured`: the layouts that campaigns have measured."""
-    counts = [(each.layout, len(each.ratios.keys() | each.harmed)) for each, _ in checks]
-    cells = sum(count for _, count in counts)
-    if not cells:
-        return None
-    slower = sum(len(each.harmed) for each, _ in checks)
-    violations = [each.violated(limit) for each, limit in checks]
-    low, high = binomial_interval(slower, cells, 0.95)
-    return SiteSample(
-        layouts=[str(layout) for layout, _ in counts],
-        cells=cells,
-        between=sum(count for layout, count in counts if layout not in measured),
-        faster=sum(len(each.faster) for each, _ in checks),
-        slower=slower,
-        low=low,
-        high=high,
-        violated=sum(len(before) for before, _ in violations),
-        removed=sum(len(before - after) for before, after in violations),
-    )
+        return winners, counted(checks, measured)
 
 
 def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:

@@ -1,5 +1,5 @@
-"""Layouts of a site: how many nodes and ranks a node are measured, which lie between two of them,
-and which ones a sample is drawn from. Pure.
+"""Layouts of a site: how many nodes and ranks a node are asked for, between which of them the
+others lie, and which ones a sample is drawn from. Pure.
 
 Sub-communicators are layouts too: the ranks of one node are 1 x R, one rank of each node is N x 1,
 every second rank is N x R/2."""
@@ -17,13 +17,15 @@ from plumbline.system.toml import Document
 
 
 class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `site` of a campaign file. `ranks`: the numbers of ranks that are measured,
+    """The table `site` of a campaign file. `ranks`: the numbers of ranks that are asked for,
     `ranks_per_node` how many of them a node has (empty: powers of two, and all that there are).
+    `every`: each of these layouts has a campaign, also where those around it predict its winners.
     `budget_seconds`: seconds in launches times nodes, for the whole site (None: each campaign has
     its own budget). `samples`: cells of the last sample."""
 
     ranks: list[int] = []
     ranks_per_node: list[int] = []
+    every: bool = False
     budget_seconds: float | None = None
     samples: int = 24
 
@@ -43,8 +45,8 @@ class RankLayout(msgspec.Struct, frozen=True, order=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """The layouts from `first` to `last`, which lie between the measured neighbours `lower` and
-    `upper` and differ from them in nodes or in ranks a node alone."""
+    """The layouts from `first` to `last`, which lie between the neighbours `lower` and `upper` and
+    differ from them in nodes or in ranks a node alone."""
 
     lower: RankLayout
     upper: RankLayout
@@ -60,6 +62,10 @@ class Gap(msgspec.Struct, frozen=True):
         """Return the layout that is checked: half-way, the larger one of two."""
         inside = self.layouts()
         return inside[len(inside) // 2]
+
+    def only(self, layout: RankLayout) -> Gap:
+        """Return the gap with this layout alone between the same neighbours."""
+        return Gap(self.lower, self.upper, layout, layout)
 
 
 def read(document: Document) -> SiteTable | None:
@@ -80,7 +86,7 @@ def read(document: Document) -> SiteTable | None:
 
 
 def grid(table: SiteTable, most: RankLayout) -> list[RankLayout]:
-    """Return the layouts that are measured, on at most as many nodes as `most` has, the fewest
+    """Return the layouts that are asked for, on at most as many nodes as `most` has, the fewest
     ranks first."""
     if most.nodes == 1 and not table.ranks_per_node:
         layouts = {RankLayout(1, total) for total in table.ranks or _powers(most.ppn)}
@@ -116,6 +122,16 @@ def of_application(application: Application) -> dict[RankLayout, float]:
     return {layout: work_seconds[layout] for layout in in_order(work_seconds)}
 
 
+def ends(layouts: Sequence[RankLayout]) -> list[RankLayout]:
+    """Return the layouts between which all others lie, or between others that do."""
+    left = list(layouts)
+    for layout in layouts:
+        rest = [each for each in left if each != layout]
+        if any(layout in gap.layouts() for gap in gaps(rest)):
+            left = rest
+    return left
+
+
 def neighbour(layout: RankLayout, measured: Iterable[RankLayout]) -> RankLayout | None:
     """Return the nearest measured layout that differs in nodes or in ranks a node alone; None:
     there is none."""
@@ -142,22 +158,22 @@ def nearest(layout: RankLayout, measured: Iterable[RankLayout], count: int) -> l
     return in_order(sorted(measured, key=distance)[:count])
 
 
-def gaps(measured: Sequence[RankLayout]) -> list[Gap]:
-    """Return what lies between neighbours among the measured layouts."""
+def gaps(layouts: Sequence[RankLayout]) -> list[Gap]:
+    """Return what lies between neighbours among these layouts."""
     return [
-        *_along(measured, lambda layout: layout.ppn, lambda ppn, nodes: RankLayout(nodes, ppn)),
-        *_along(measured, lambda layout: layout.nodes, RankLayout),
+        *_along(layouts, lambda layout: layout.ppn, lambda ppn, nodes: RankLayout(nodes, ppn)),
+        *_along(layouts, lambda layout: layout.nodes, RankLayout),
     ]
 
 
 def _along(
-    measured: Sequence[RankLayout],
+    layouts: Sequence[RankLayout],
     fixed: Callable[[RankLayout], int],
     at: Callable[[int, int], RankLayout],
 ) -> Iterator[Gap]:
     """Yield the gaps in which one of nodes and ranks a node is `fixed` and the other one grows."""
     numbers_by_fixed: dict[int, list[int]] = {}
-    for layout in measured:
+    for layout in layouts:
         numbers_by_fixed.setdefault(fixed(layout), []).append(layout.nprocs // fixed(layout))
     for same, numbers in sorted(numbers_by_fixed.items()):
         for lower, upper in pairwise(sorted(numbers)):

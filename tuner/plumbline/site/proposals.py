@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.core.winner import chosen_configuration, holds, without_sizes
+from plumbline.core.winner import chosen_configuration, deciding, holds, without_sizes
 from plumbline.site.layouts import Gap, RankLayout, nearest
 from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
 from plumbline_db.records import EVERY_FUNCTION, Search, Winner
@@ -311,6 +311,29 @@ def is_for_layout(winner: Winner, layout: RankLayout) -> bool:
         numbers = {**numbers, "nodes": layout.nodes, "ppn": layout.ppn}
     spans = {key: span(winner, key) for key in numbers}
     return all(spans[key][0] <= number <= spans[key][1] for key, number in numbers.items())
+
+
+def open_share(gap: Gap, winners: Sequence[Winner], cells: Iterable[Target]) -> float:
+    """Return how many of the cells for which a neighbour of a gap has a rule have none in its
+    middle."""
+    decided = [sides for sides in _decided(gap, winners, cells).values() if any(sides[:2])]
+    return sum(not inside for *_, inside in decided) / len(decided) if decided else 0.0
+
+
+def differing(gap: Gap, winners: Sequence[Winner], cells: Iterable[Target]) -> list[Target]:
+    """Return the cells with a rule in both neighbours of a gap and none in its middle: other rules
+    won, or the check failed."""
+    decided = _decided(gap, winners, cells)
+    return [cell for cell, sides in decided.items() if sides == (True, True, False)]
+
+
+def _decided(
+    gap: Gap, winners: Sequence[Winner], cells: Iterable[Target]
+) -> dict[Target, tuple[bool, ...]]:
+    """Return whether there is a rule for each cell in both neighbours and in the middle."""
+    layouts = gap.lower, gap.upper, gap.middle()
+    rules = [[each for each in winners if is_for_layout(each, layout)] for layout in layouts]
+    return {cell: tuple(deciding(own, cell) is not None for own in rules) for cell in cells}
 
 
 def is_from(winner: Winner, layout: RankLayout) -> bool:
