@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.site.layouts import RankLayout, SiteTable, gaps, grid, neighbour, read
+from plumbline.site.layouts import RankLayout, SiteTable, ends, gaps, grid, neighbour, read
 from plumbline.system.toml import Document
 from plumbline_db.errors import UsageError
 
@@ -38,6 +38,18 @@ def test_gaps_lie_between_neighbours_that_differ_in_one_number() -> None:
         ("2x1", "2x4", ["2x2", "2x3"]),
     ]
     assert str(found[1].middle()) == "2x3"
+
+
+def test_all_other_layouts_lie_between_the_ends() -> None:
+    assert names(ends(grid(SiteTable(ranks=[2, 3, 4, 6, 8]), RankLayout(1, 8)))) == ["1x2", "1x8"]
+    every = grid(SiteTable(), RankLayout(8, 4))
+    assert names(ends(every)) == ["1x2", "2x1", "1x4", "8x1", "8x4"]
+    known = ends(every)
+    while inside := {each for gap in gaps(known) for each in gap.layouts()} & {*every} - {*known}:
+        known += inside
+    assert sorted(known) == sorted(every)
+    alone = [RankLayout(1, 4), RankLayout(2, 1), RankLayout(4, 2)]
+    assert ends(alone) == alone and ends([]) == []
 
 
 def test_the_nearest_neighbour_differs_in_one_number_alone() -> None:

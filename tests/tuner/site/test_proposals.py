@@ -7,7 +7,15 @@ import msgspec
 from plumbline.core.cell import Target
 from plumbline.site.checks import CheckedLayout, without_harm
 from plumbline.site.layouts import Gap, RankLayout
-from plumbline.site.proposals import MemberFindings, carried, is_for_layout, measured
+from plumbline.site.proposals import (
+    MemberFindings,
+    carried,
+    differing,
+    is_for_layout,
+    measured,
+    open_share,
+)
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Search, Trial, Winner
 from plumbline_exporters.bundle import conditions, evidence, is_profile, span
 
@@ -107,6 +115,46 @@ def test_which_layouts_a_rule_decides() -> None:
     assert is_for_layout(variant, RankLayout(6, 1)) and not is_for_layout(variant, RankLayout(3, 2))
     rule = msgspec.structs.replace(variant, variant="default", configuration={"knob": "1"})
     assert is_for_layout(rule, RankLayout(3, 2)) and not is_for_layout(rule, EIGHT)
+
+
+def test_what_a_gap_leaves_open() -> None:
+    """Of four cells both neighbours decide two and one of them another one; one rule is between."""
+    cells = [Target("MPI_Allreduce", size) for size in (8, 64, 512, 4096)]
+    words = ["nprocs=5-7", "nodes=5-7", "ppn=1-1"]
+    between = winner(RankLayout(5, 1), "a", 8, 8, restrictions=words)
+    rules = [winner(FOUR, "a", 8, 64), winner(EIGHT, "b", 8, 512), between]
+    assert open_share(GAP, rules, cells) == 2 / 3
+    assert differing(GAP, rules, cells) == [Target("MPI_Allreduce", 64)]
+    assert open_share(GAP, [], cells) == 0.0
+
+
+def test_a_checked_layout_is_a_neighbour_like_a_measured_one() -> None:
+    """Its rules are for it alone; what it has found without gain is known too."""
+    six, words = RankLayout(6, 1), ["nprocs=5-7", "nodes=5-7", "ppn=1-1", "carried=4x1,8x1"]
+    kept = winner(RankLayout(5, 1), "a", 8, 64, restrictions=[*words, "checked=6x1", "type=int"])
+    useless = winner(RankLayout(5, 1), "b", 65, 512, restrictions=words)
+    small, large = (Target("MPI_Allreduce", size) for size in (64, 512))
+    ratios = {
+        small: Comparison(ratio=0.5, low=0.4, high=0.6, p=0.01, n=6, reason=""),
+        large: Comparison(ratio=1.0, low=0.9, high=1.1, p=0.5, n=6, reason=""),
+    }
+    found = checked(cells=frozenset(ratios), ratios=ratios).findings(
+        [kept, useless], [kept], [small, large, Target("MPI_Gather", 64)]
+    )
+    (own,) = found.winners
+    assert (own.nprocs, own.ppn, own.restrictions) == (6, 1, ["type=int"])
+    assert is_for_layout(own, six) and not is_for_layout(own, RankLayout(5, 1))
+    assert found.sizes() == {(each.function, each.bytes) for each in (small, large)} | {
+        ("MPI_Gather", 64)
+    }
+    assert [(each.variant, each.speedup) for each in found.tried()] == [("a", 2.0), ("b", 1.0)]
+    (rule,) = carried(
+        Gap(FOUR, six, RankLayout(5, 1), RankLayout(5, 1)),
+        {FOUR: member(FOUR, winner(FOUR, "a", 8, 64, restrictions=["type=int"])), six: found},
+        is_profile,
+    )
+    assert [span(rule, key) for key in ("nprocs", "nodes", "ppn")] == [(5, 5), (5, 5), (1, 1)]
+    assert evidence(rule) == "carried over from 4x1 and 6x1" and conditions(rule) == ["type=int"]
 
 
 def checked(**sets: object) -> CheckedLayout:

@@ -58,13 +58,31 @@ def carried_over(found: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def test_all_layouts_are_measured_and_rules_are_checked_between_them(site: dict[str, Any]) -> None:
+def test_rules_are_checked_where_no_campaign_has_measured(site: dict[str, Any]) -> None:
     assert list(site["members"]) == ["2x1", "4x1", "8x1"] and site["missing"] == {}
     rules = carried_over(site)
     assert rules
     for rule in rules:
         assert any(word.startswith("checked=") for word in rule["restrictions"]), rule
         assert rule["speedup"] > 1
+
+
+def test_a_layout_that_its_neighbours_predict_has_no_campaign(tmp_path: Path) -> None:
+    """Its rules are checked there, and decide with the measured ones what lies between."""
+    file = tmp_path / "site.toml"
+    file.write_text("[site]\nevery = false\n")
+    words = ["campaign", file, "--site", *ASKED[:-1], "GL3", "--json", "--db", tmp_path / "site.db"]
+    done = plumbline(*words)
+    assert done.status == 0, done.err
+    assert list(done.json["members"]) == ["2x1", "8x1"] and done.json["missing"] == {}
+    restrictions = [each["restrictions"] for each in carried_over(done.json)]
+    assert any("checked=4x1" in words and "nprocs=4-4" in words for words in restrictions)
+    assert any("checked=6x1" in words and "nprocs=5-7" in words for words in restrictions)
+    assert all(words.count("ppn=1-1") == 1 for words in restrictions)
+    assert done.json["sample"]["slower"] == 0 < done.json["sample"]["faster"]
+    file.write_text("[site]\nevery = true\n")
+    done = plumbline(*words)
+    assert list(done.json["members"]) == ["2x1", "4x1", "8x1"], done.err
 
 
 def test_every_other_rule_is_a_winner_of_its_layout(site: dict[str, Any], folder: Path) -> None:
@@ -180,14 +198,13 @@ def copied(folder: Path, database: Path) -> Path:
     return database
 
 
-def test_a_budget_that_is_used_up_ends_campaigns_and_checks(
+def test_a_budget_that_is_used_up_ends_campaigns(
     site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert carried_over(site)
     monkeypatch.setattr(coordinator, "LEAST_SECONDS", 0.0)
     found = run(copied(folder, tmp_path / "site.db"), "--budget", "0.5")
-    assert carried_over(found) == [] and found["sample"] is None
-    assert list(found["members"]) == ["2x1"]
+    assert carried_over(found) == [] and list(found["members"]) == ["2x1"]
     assert found["missing"] == dict.fromkeys(["4x1", "8x1"], "the budget of the site is used up")
 
 
@@ -224,9 +241,10 @@ def test_a_budget_ends_inside_a_layout_and_a_larger_one_goes_on(
 def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
     plan = coordinator.plan(None, {"simulate": "ompi", "nprocs": 8, "budget_seconds": 100.0}, None)
     two, four, eight = plan.layouts
-    assert plan.budget([], 0.0) == 20.0
-    assert plan.budget([two], 10.0) == 25.0
-    assert plan.budget([two, four], 59.5) == 0.0
+    assert plan.first([]) == [two, eight] and plan.first([eight]) == [two, four]
+    assert plan.budget(plan.layouts, 0.0) == 20.0
+    assert plan.budget([four, eight], 10.0) == 25.0
+    assert plan.budget([eight], 59.5) == 0.0
     assert plan.limit_seconds(four, 10.0) == 72.0
     assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
 
@@ -242,7 +260,7 @@ def test_an_application_names_the_layouts_and_their_shares(tmp_path: Path) -> No
     asked = {"simulate": "ompi", "profile": str(profile), "budget_seconds": 100.0}
     plan = coordinator.plan(None, asked, None)
     assert [str(layout) for layout in plan.layouts] == ["2x2", "8x1"]
-    assert plan.budget([], 0.0) == 15.0
+    assert plan.first([]) == plan.layouts and plan.budget(plan.layouts, 0.0) == 15.0
     assert plan.task(plan.layouts[0]).settings.ranks.nodes == 2
 
 

@@ -366,8 +366,8 @@ class SiteRun:
     ) -> SiteOutcome:
         """Measure the last sample and export. `missing`: layouts that have no campaign, with the
         reason; `ranks_used`: what has measured them, where layouts share ranks."""
-        members = [each.id for each in self._members]
-        campaigns.put_site(self._db, self._row.id, members, identity.now())
+        ids = {str(layout): self._by_layout[layout].id for layout in in_order(self._by_layout)}
+        campaigns.put_site(self._db, self._row.id, list(ids.values()), identity.now())
         winners, sample = self._sampled(self._winners)
         finished = self._row
         if finished.state != "finished" or findings.get_winners(self._db, finished.id) != winners:
@@ -378,7 +378,9 @@ class SiteRun:
         release_folder(self._folder)
         return SiteOutcome(
             campaign=finished,
-            members={str(member.layout): member.id for member in self._members},
+            members={
+                str(layout): self._by_layout[layout].id for layout in in_order(self._by_layout)
+            },
             missing={str(layout): why for layout, why in missing.items()},
             winners=winners,
             dropped=self._dropped,
