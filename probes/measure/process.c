@@ -30,9 +30,10 @@ int pl_run(const char *plan_path, const char *out_path)
 enum next { END, REFUSED, VISIT, VISIT_WITH_PROFILE };
 
 struct request {
-    int next;  /* enum next */
-    int ranks; /* the first ones measure, and the others sleep on */
-    int code;  /* of the process, where it ends */
+    int next;   /* enum next */
+    int ranks;  /* of a group, which measures a plan of its own */
+    int groups; /* at the same time: the first ranks, and those after them; the others sleep on */
+    int code;   /* of the process, where it ends */
 };
 
 /* A number from 1 to `most` and nothing else; 0: it is none. */
@@ -43,8 +44,8 @@ static int number_of(const char *text, int most)
     return isdigit((unsigned char)*text) && !*end && number <= most ? (int)number : 0;
 }
 
-/* Paths, on rank 0; `profile` is empty where the one in force stays. Their memory is that of
- * `line`. */
+/* Paths, on rank 0, and on all ranks that measure where these are several groups; `profile` is
+ * empty where the one in force stays. Their memory is that of `line`. */
 struct paths {
     char *line, *out, *profile;
     size_t size;
@@ -61,9 +62,10 @@ static char *cut(char *text)
 }
 
 /* The line with its end, of `length` bytes, becomes paths. Only all ranks load a profile. */
-static enum next split(struct paths *paths, size_t length, int *ranks)
+static enum next split(struct paths *paths, size_t length, struct request *request)
 {
     char *line = paths->line;
+    const int all = request->ranks;
     line[length - 1] = '\0';
     if (length == sizeof "end" && strcmp(line, "end") == 0)
         return END;
@@ -71,12 +73,14 @@ static enum next split(struct paths *paths, size_t length, int *ranks)
     paths->out = cut(line);
     char *part = cut(paths->out);
     paths->profile = cut(part);
-    const int first = *part ? number_of(part, *ranks) : *ranks;
-    const bool loads = *paths->profile && first == *ranks;
-    if (!whole || !*line || !*paths->out || !first || strchr(paths->profile, '\t') ||
-        (*paths->profile && !loads))
+    const char *several = cut(paths->profile);
+    const int ranks = *part ? number_of(part, all) : all;
+    const int groups = *several && ranks ? number_of(several, all / ranks) : 1;
+    const bool loads = *paths->profile && ranks == all;
+    if (!whole || !*line || !*paths->out || !ranks || !groups || (*paths->profile && !loads))
         return REFUSED;
-    *ranks = first;
+    request->ranks = ranks;
+    request->groups = groups;
     return loads ? VISIT_WITH_PROFILE : VISIT;
 }
 
@@ -94,12 +98,12 @@ static void hand_out(const struct pl_world *world, const struct pl_idle *idle,
 static struct request await(const struct pl_world *world, const struct pl_idle *idle,
                             struct paths *paths)
 {
-    struct request request = {.next = END, .ranks = world->size, .code = PL_EXIT_FINE};
+    struct request request = {END, world->size, 1, PL_EXIT_FINE};
     if (world->rank == 0) {
         ssize_t length = getline(&paths->line, &paths->size, stdin);
         if (length > 0 && paths->line[length - 1] == '\n')
-            request.next = (int)split(paths, (size_t)length, &request.ranks);
-        hand_out(world, idle, request, 1, request.ranks);
+            request.next = (int)split(paths, (size_t)length, &request);
+        hand_out(world, idle, request, 1, request.groups * request.ranks);
     } else {
         pl_idle_wait(idle, world);
         pl_p2p_hand(world, world->rank, &request, (int)sizeof request);
@@ -136,24 +140,76 @@ static bool load_profile(const struct pl_world *world, const char *path)
     return true;
 }
 
+/* All ranks that measure get the paths of rank 0; false, on all of them, where one has no memory.
+ */
+static bool share(const struct pl_world *measuring, struct paths *paths)
+{
+    int bytes = 0;
+    if (measuring->rank == 0)
+        bytes = (int)(paths->out - paths->line) + (int)strlen(paths->out) + 1;
+    pl_p2p_broadcast(measuring, &bytes, (int)sizeof bytes);
+    if (measuring->rank > 0 && paths->size < (size_t)bytes) {
+        free(paths->line);
+        paths->line = malloc((size_t)bytes);
+        paths->size = paths->line ? (size_t)bytes : 0;
+    }
+    if (pl_p2p_agree(measuring, !paths->line))
+        return false;
+    pl_p2p_broadcast(measuring, paths->line, bytes);
+    paths->out = paths->line + strlen(paths->line) + 1;
+    return true;
+}
+
+/* `path` of a group that is not the first one; to be freed. NULL: no memory. */
+static char *of_group(const char *path, int group)
+{
+    const size_t size = strlen(path) + 16;
+    char *own = malloc(size);
+    if (own)
+        snprintf(own, size, "%s.%d", path, group);
+    return own;
+}
+
+/* Several groups measure a plan each, at the same time. Returns the worst code, on all ranks. */
+static int measure_side_by_side(const struct pl_world *measuring, int ranks, struct paths *paths)
+{
+    if (!share(measuring, paths))
+        return PL_EXIT_FAILED;
+    const int group = measuring->rank / ranks;
+    struct pl_world mine = pl_world_part(measuring, group * ranks, ranks);
+    char *plan = group ? of_group(paths->line, group) : NULL;
+    char *out = group ? of_group(paths->out, group) : NULL;
+    int code = PL_EXIT_FAILED;
+    if (!pl_p2p_agree(measuring, group && !(plan && out)))
+        code = pl_measure(&mine, group ? plan : paths->line, group ? out : paths->out);
+    free(plan);
+    free(out);
+    pl_world_end_part(&mine);
+    if (pl_p2p_agree(measuring, code == PL_EXIT_FAILED))
+        return PL_EXIT_FAILED;
+    return (int)pl_p2p_agree(measuring, code);
+}
+
 /* One request, on the ranks that it is for. Returns an enum pl_exit, the same on these ranks. */
 static int visit(const struct pl_world *world, const struct request *request, int number,
-                 const struct paths *paths)
+                 struct paths *paths)
 {
     int code = PL_EXIT_USAGE;
-    struct pl_world first = pl_world_first(world, request->ranks);
-    pl_world_restart(&first);
+    struct pl_world measuring = pl_world_part(world, 0, request->groups * request->ranks);
+    pl_world_restart(&measuring);
     if (request->next == REFUSED && world->rank == 0)
         fprintf(stderr,
                 "probe: request %d: write PLAN, a tab, RECORDS; for fewer ranks than %d also a "
                 "tab, RANKS\n",
                 number, world->size);
+    else if (request->next == VISIT && request->groups > 1)
+        code = measure_side_by_side(&measuring, request->ranks, paths);
     else if (request->next == VISIT ||
-             (request->next == VISIT_WITH_PROFILE && load_profile(&first, paths->profile)))
-        code = pl_measure(&first, paths->line, paths->out);
-    if (!answer(&first, number, code))
+             (request->next == VISIT_WITH_PROFILE && load_profile(&measuring, paths->profile)))
+        code = pl_measure(&measuring, paths->line, paths->out);
+    if (!answer(&measuring, number, code))
         code = PL_EXIT_FAILED;
-    pl_world_end_first(&first);
+    pl_world_end_part(&measuring);
     return code;
 }
 
@@ -176,8 +232,8 @@ static int serve(const struct pl_world *world)
         }
         code = visit(world, &request, number, &paths);
         if (code == PL_EXIT_FAILED && world->rank == 0)
-            hand_out(world, &idle, (struct request){END, world->size, code}, request.ranks,
-                     world->size);
+            hand_out(world, &idle, (struct request){END, world->size, 1, code},
+                     request.groups * request.ranks, world->size);
     }
     free(paths.line);
     pl_idle_close(&idle);

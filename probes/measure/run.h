@@ -13,14 +13,15 @@ int pl_run(const char *plan_path, const char *out_path);
 
 /* `probe --serve`: rank 0 reads requests from its standard input, one a line: the path of a plan, a
  * tab, the path for its records; and where only the first ranks measure, another tab and their
- * number. These measure the plan as pl_run does on as many ranks. Where libplumbline.so is
- * preloaded, the number of all ranks, a tab and the path of a profile have it put that in force
- * first. Rank 0 prints
- * "probe: visit NUMBER ends with CODE" on standard output and standard error; numbers count
- * requests from 1. What is refused (PL_EXIT_USAGE) does not end the process; a measurement that
- * failed does. The line "end", or the end of the input, ends the process (not every mpirun
- * hands on that its input was closed). From MPI_Init to MPI_Finalize; returns PL_EXIT_FINE, or
- * PL_EXIT_FAILED. */
+ * number. These measure the plan as pl_run does on as many ranks. Two more tabs and a number G have
+ * as many groups of so many ranks each measure at the same time: the next ranks the plan at this
+ * path with ".1" behind it, and so on, each into records of its own with the same end. Where
+ * libplumbline.so is preloaded, the number of all ranks, a tab and the path of a profile have it
+ * put that in force first. Rank 0 prints "probe: visit NUMBER ends with CODE" on standard output
+ * and standard error; numbers count requests from 1. What is refused (PL_EXIT_USAGE) does not end
+ * the process; a measurement that failed does. The line "end", or the end of the input, ends the
+ * process (not every mpirun hands on that its input was closed). From MPI_Init to MPI_Finalize;
+ * returns PL_EXIT_FINE, or PL_EXIT_FAILED. */
 int pl_serve(void);
 
 /* Measures one plan, between pl_world_start and pl_world_stop, and frees all that belongs to the

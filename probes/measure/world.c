@@ -254,28 +254,29 @@ void pl_world_restart(struct pl_world *world)
     world->started_ns = now_ns();
 }
 
-struct pl_world pl_world_first(const struct pl_world *world, int ranks)
+struct pl_world pl_world_part(const struct pl_world *world, int first, int ranks)
 {
-    struct pl_world first = *world;
+    struct pl_world part = *world;
     if (ranks == world->size)
-        return first;
-    int range[1][3] = {{0, ranks - 1, 1}};
+        return part;
+    int range[1][3] = {{first, first + ranks - 1, 1}};
     MPI_Group all, some;
     PMPI_Comm_group(world->comm, &all);
     PMPI_Group_range_incl(all, 1, range, &some);
-    PMPI_Comm_create_group(world->comm, some, 0, &first.comm);
+    PMPI_Comm_create_group(world->comm, some, 0, &part.comm);
     PMPI_Group_free(&some);
     PMPI_Group_free(&all);
-    first.size = ranks;
-    pl_world_open(&first, first.comm);
-    PMPI_Comm_set_errhandler(first.comm, MPI_ERRORS_RETURN);
-    return first;
+    part.rank = world->rank - first;
+    part.size = ranks;
+    pl_world_open(&part, part.comm);
+    PMPI_Comm_set_errhandler(part.comm, MPI_ERRORS_RETURN);
+    return part;
 }
 
-void pl_world_end_first(struct pl_world *first)
+void pl_world_end_part(struct pl_world *part)
 {
-    if (first->comm == MPI_COMM_WORLD)
+    if (part->comm == MPI_COMM_WORLD)
         return;
-    pl_world_close(first);
-    PMPI_Comm_free(&first->comm);
+    pl_world_close(part);
+    PMPI_Comm_free(&part->comm);
 }

@@ -33,10 +33,10 @@ void pl_world_close(struct pl_world *world);
 int64_t pl_world_elapsed_ns(const struct pl_world *world);
 /* Begins a visit: the elapsed time is zero, and the communicator has no state of variants. */
 void pl_world_restart(struct pl_world *world);
-/* The first `ranks` of a world, as a world of their own; collective among these alone. Of all ranks
+/* The `ranks` from `first` on, as a world of their own; collective among these alone. Of all ranks
  * it is the world itself. */
-struct pl_world pl_world_first(const struct pl_world *world, int ranks);
-void pl_world_end_first(struct pl_world *first);
+struct pl_world pl_world_part(const struct pl_world *world, int first, int ranks);
+void pl_world_end_part(struct pl_world *part);
 
 /* Rank 0's bytes to every rank: binomial tree, ⌈log2 p⌉ rounds. */
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes);

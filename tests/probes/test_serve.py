@@ -170,6 +170,49 @@ def test_the_first_ranks_measure_as_a_launch_of_as_many_does(
     assert server.end() == 0
 
 
+def test_groups_measure_a_plan_each_at_the_same_time(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    """Each on ranks and processing units of its own; between them all ranks measure together."""
+    server = serve(5)
+    for name in ("configs", "groups", "global", "shared", "trials"):
+        lines = [PLANS[name], GOOD]
+        for turn in (0, 1):
+            plan = probe.write(lines[turn], f"side-{server.visits}")
+            probe.write(lines[1 - turn], "other").rename(plan.with_name(f"{plan.name}.1"))
+            out = probe.folder / f"side-{server.visits}.ndjson"
+            server.send(f"{plan}\t{out}\t2\t\t2\n".encode())
+            assert server.code() == 0, server.errors.read_text()
+            both = decode(out), decode(out.with_name(f"{out.name}.1"))
+            for own, text in zip(both, (lines[turn], lines[1 - turn]), strict=True):
+                assert shape(own) == shape(probe.good(text, 2).records), name
+                assert isinstance(own[0], Header) and own[0].nprocs == 2
+        (whole, *_) = decode(server.ask(GOOD))
+        assert isinstance(whole, Header) and whole.nprocs == 5
+    assert server.end() == 0
+
+
+def test_a_group_whose_plan_is_refused_or_fails_counts_for_all(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    server = serve(4)
+    plan, out = probe.write(GOOD), probe.folder / "out"
+    request = f"{plan}\t{out}\t2\t\t2\n".encode()
+    server.send(request)  # there is no plan of the second group
+    assert server.code() == 2
+    other = plan.with_name(f"{plan.name}.1")
+    probe.write("case id=0 function=MPI_Bcast\n", "other").rename(other)
+    server.send(request)
+    assert server.code() == 2
+    server.ask(GOOD)
+    assert server.end() == 0
+    server = serve(4, environment={"PLUMBLINE_REFUSES": "there_is_no_such_function"})
+    probe.write(GOOD, "other").rename(other)
+    server.send(request)
+    assert server.code() == 1
+    assert server.process.wait(20) == 1 and server.ranks() == []
+
+
 def test_ranks_that_take_no_part_sleep(serve: Callable[..., Server]) -> None:
     server = serve(4)
     server.ask(GOOD)
@@ -183,7 +226,19 @@ def test_ranks_that_take_no_part_sleep(serve: Callable[..., Server]) -> None:
 def test_other_numbers_of_ranks_are_refused(probe: Probe, serve: Callable[..., Server]) -> None:
     server = serve(4)
     plan, out = probe.write(GOOD), probe.folder / "refused"
-    refused = (b"0", b"-1", b"5", b"2 ", b" 2", b"two", b"", b"2\t2")
+    refused = (
+        b"0",
+        b"-1",
+        b"5",
+        b"2 ",
+        b" 2",
+        b"two",
+        b"",
+        b"2\t2",
+        b"2\t\t3",
+        b"2\t\t0",
+        b"2\t\t2 ",
+    )
     for ranks in refused:
         server.send(f"{plan}\t{out}\t".encode() + ranks + b"\n")
         assert server.code() == 2 and not out.exists(), ranks

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.core.selectors import SELECTORS
 from plumbline.libraries import space as spaces
 from plumbline.libraries import space_file
-from plumbline.libraries.simgrid import SimGrid
+from plumbline.libraries.simgrid import SELECTORS, SimGrid
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters.family.simgrid import OPTIONS

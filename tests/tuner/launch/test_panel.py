@@ -20,6 +20,7 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import panel as panels
+from plumbline.launch.groups import parts
 from plumbline.launch.panel import Panel, PanelExperiment
 from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.libraries import CountsMessages
@@ -28,7 +29,15 @@ from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system import machine, sessions
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_db.probe_records import Check, ConfigRecord, Header, ProbeRecord
+from plumbline_db.probe_records import (
+    CaseRecord,
+    Check,
+    ConfigRecord,
+    Footer,
+    Header,
+    ProbeRecord,
+    Samples,
+)
 from plumbline_db.records import Run
 from plumbline_exporters.profile import FILE_NAME
 from tests.probes.conftest import build, faulty  # noqa: F401 - fixtures
@@ -256,6 +265,56 @@ def test_shared_ranks_serve_what_lies_as_their_first_ones(shared: Panel) -> None
     assert not shared.serves(placed(2, 2)) and not shared.serves(placed(8, 4))
     shared.placement = msgspec.structs.replace(shared.placement, map_by="node")
     assert not shared.serves(placed(2, 4)) and shared.serves(placed(4, 4))
+
+
+def of_two_groups(kept: Kept, plan: Plan, experiment: str) -> tuple[Run, Sequence[ProbeRecord]]:
+    """Return a launch of two ranks in a panel of four, of which two groups may measure."""
+    kept.panel.side_by_side.add(2)
+    kept.starter.begin(PanelExperiment(experiment), lambda groups: parts(plan, groups, 0))
+    return kept.starter.start("c", experiment, 0, plan.text(), {})
+
+
+def test_groups_of_the_shared_ranks_make_one_launch(toolchain: Toolchain, shared: Panel) -> None:
+    """Its records are those of a launch alone, in the order of the plan's cases."""
+    ring = Configuration((("coll_tuned_use_dynamic_rules", "1"),))
+    cases = (PlanCase("MPI_Bcast", 64, configuration=ring), *CASES, PlanCase("MPI_Bcast", 8))
+    plan = Plan("x", 1, cases, blocks=2, reps=3, warmup=2)
+    ranks = starter_of(toolchain, 2)
+    with ranks.keeping_ranks(shared):
+        kept = Kept(ranks)
+        alone, expected = kept.launch("alone", text=plan.text())
+        run, records = of_two_groups(kept, plan, "together")
+        assert len(shared.members) == 1
+    assert run.finished and (run.member, run.visit, run.plan) == (alone.member, 2, plan.text())
+    for kind in (CaseRecord, ConfigRecord, Check):
+        told = [{str(each) for each in of if isinstance(each, kind)} for of in (expected, records)]
+        assert told[0] == told[1] != set()
+    taken, taken_together = (
+        {each.case: len(each.ns) for each in of if isinstance(each, Samples)}
+        for of in (expected, records)
+    )
+    assert taken == taken_together and {1, 2, 3} <= taken.keys()
+    assert nprocs_of(records) == 2 and isinstance(records[-1], Footer)
+    assert records[-1].cases == len(cases)
+
+
+def test_a_group_that_fails_has_its_launch_made_alone(
+    toolchain: Toolchain,
+    shared: Panel,
+    faulty: Path,  # noqa: F811
+) -> None:
+    """One function has a wrong result, so that ranks which measured beside it end."""
+    data = Data(type="MPI_INT", op="MPI_SUM")
+    cases = (PlanCase("MPI_Allreduce", 400), PlanCase("MPI_Bcast", 64))
+    ranks = starter_of(toolchain, 2)
+    ranks._fixed |= {PRELOAD: str(faulty), "PLUMBLINE_TEST_FAULT": "wrong"}
+    with ranks.keeping_ranks(shared):
+        plan = Plan("x", 1, cases, blocks=1, reps=2, data=data)
+        run, records = of_two_groups(Kept(ranks), plan, "together")
+        assert run.finished and run.visit == 1 and shared.members == []
+    checks = {each.case: each.outcome for each in records if isinstance(each, Check)}
+    assert checks == {0: "wrong", 1: "ok"}
+    assert [each.case for each in records if isinstance(each, Samples)] == [1]
 
 
 # --- what tells members apart ---------------------------------------------------------------------

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.core.selectors import SELECTORS
 from plumbline.launch import simulation
 from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
-from plumbline.libraries.simgrid import SimGrid, options_in
+from plumbline.libraries.simgrid import SELECTORS, SimGrid, options_in
 from plumbline.measure.comparison import claim_of
 from plumbline.settings.campaign_file import load
 from plumbline.settings.identity import settings_of, text_of

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import statistics
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 from plumbline.core.cell import Target
 from plumbline.core.plan import Plan
 from plumbline.measure.comparison import Arm
-from plumbline.measure.launches import OWN_RANKS, Silent
+from plumbline.measure.launches import IN_COMPANY, OWN_RANKS, Silent
 from plumbline.settings import campaign_file
 from plumbline.settings.campaign_file import Task
 from plumbline.site import first_ranks
@@ -23,14 +26,16 @@ from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run, Suite
+from tests import busy
+from tests.probes.launch import ROOT
 from tests.tuner.campaign.test_end_to_end import kill
 from tests.tuner.started import plumbline, start
 
 LAUNCHES = "SELECT id FROM run"
 
 
-def task(nprocs: int) -> Task:
-    asked = {"nprocs": nprocs, "sizes": [64, 4096], "guidelines": ["GL12"]}
+def task(nprocs: int, **more: object) -> Task:
+    asked = {"nprocs": nprocs, "sizes": [64, 4096], "guidelines": ["GL3", "GL12"], **more}
     (own,) = campaign_file.tasks(None, asked, None)
     return own
 
@@ -98,6 +103,69 @@ def test_first_ranks_that_are_slower_are_not_used(
         used = ranks.check(db, task(machine.processing_units() + 1), Silent())
     assert not used.shared and used.ratio is not None and used.ratio.ratio > 1.1
     assert str(used).startswith("its own: ")
+
+
+@pytest.fixture
+def sleeping(tmp_path: Path) -> str:
+    library = tmp_path / "libsleeping.so"
+    source = ROOT / "tests" / "tuner" / "launch" / "sleeping.c"
+    words = ["mpicc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", library, source]
+    subprocess.run(words, check=True, timeout=60)
+    return str(library)
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_groups_that_do_not_disturb_each_other_measure_at_the_same_time(
+    mpirun: None, sleeping: str, tmp_path: Path
+) -> None:
+    """Calls sleep, so that ranks need no processor. Each group measures one of two functions; what
+    is stored is a launch of both, in the members that other launches visit."""
+    nprocs = machine.processing_units() + 1
+    more = {"preload": [sleeping], "use": "after_barrier", "blocks": 4, "reps": 2}
+    ranks = first_ranks.first_ranks(task(2 * nprocs, **more), tmp_path)
+    assert ranks is not None
+    with contextlib.closing(ranks), Database.open(tmp_path / "a.db", write=True) as db:
+        used = ranks.check(db, task(nprocs, **more), Silent())
+        assert ranks.check(db, task(nprocs, **more), Silent()) == used
+        (row,) = campaigns.every(db)
+        suites = ("one-group", "in-company")
+        launches = [runs.listing(db, row.id, [suite]) for suite in suites]
+        alone, together = (runs.medians(db, row.id, [suite]) for suite in suites)
+    assert check(tmp_path / "a.db") == []
+    if not ranks.panel.side_by_side:
+        busy.undecided(str(used))
+    assert used.shared and used.company.startswith("2 groups measure at the same time")
+    assert ranks.panel.side_by_side == {nprocs}
+    assert all(run.finished and run.member for each in launches for run in each)
+    assert len(alone) == 4 and [each.case for each in alone] == [each.case for each in together]
+    # What one group has measured one after the other, two have measured at the same time.
+    timed = [statistics.median(run.timed_seconds for run in each) for each in launches]
+    assert timed[1] < timed[0]
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_groups_that_disturb_each_other_measure_one_at_a_time(
+    mpirun: None, sleeping: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In company every case has a planted delay."""
+
+    def slowed(suite: Suite, plan: Plan) -> Arm:
+        delay = 1_000_000 if suite.stage == IN_COMPANY else 0
+        cases = tuple(msgspec.structs.replace(case, delay_ns=delay) for case in plan.cases)
+        return Arm(suite, msgspec.structs.replace(plan, cases=cases))
+
+    monkeypatch.setattr(first_ranks, "Arm", slowed)
+    nprocs = machine.processing_units() + 1
+    more = {"preload": [sleeping], "use": "after_barrier", "blocks": 4, "reps": 2}
+    ranks = first_ranks.first_ranks(task(2 * nprocs, **more), tmp_path)
+    assert ranks is not None
+    with contextlib.closing(ranks), Database.open(tmp_path / "a.db", write=True) as db:
+        used = ranks.check(db, task(nprocs, **more), Silent())
+    if not used.shared:
+        busy.undecided(str(used))
+    assert used.company.startswith("one group at a time: ") and not ranks.panel.side_by_side
 
 
 def test_the_answer_is_a_sentence() -> None:

@@ -26,7 +26,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """`id` says which launch it is: one that is asked for again is the same job. `program` is the
     probe (or an application) with its arguments. `folder` is the job's own, for its files: those of
     the program, and those that the command names. `environment` is the whole of it, `extra` what
-    this launch has beyond a clean one."""
+    this launch has beyond a clean one, `of_launch` the part that not every launch has."""
 
     id: str
     program: list[str]
@@ -34,6 +34,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     environment: dict[str, str]
     extra: dict[str, str]
+    of_launch: dict[str, str] = {}
     timeout_seconds: float
 
 

@@ -21,6 +21,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from plumbline.launch import RECORDS, Job, Launcher
+from plumbline.launch.groups import groups_of
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, sessions
 from plumbline.system.placement import Placement
@@ -64,6 +65,7 @@ class PanelExperiment(msgspec.Struct, frozen=True):
     part_of: str = ""
     sets_knobs: bool = False
     own_ranks: bool = False
+    in_company: bool = False
     fresh: bool = False
 
     @property
@@ -141,9 +143,10 @@ class Member:
         self._ranks = ranks
         self._processes: list[int] = []
 
-    def visit(self, job: Job, read: ReadAtStart) -> Finished:
+    def visit(self, job: Job, read: ReadAtStart, groups: int = 1) -> Finished:
         """Measures the plan of `job` on its first ranks, as many as the job has, with the profile
-        in force that its processes would read."""
+        in force that its processes would read; and on so many `groups` at the same time those
+        beside it (`beside`)."""
         self.visits += 1
         started = time.monotonic()
         ranks = job.placement.nprocs
@@ -153,6 +156,7 @@ class Member:
             self.in_force = read.digest
         elif ranks < self._ranks:
             words.append(str(ranks))
+            words += ["", str(groups)] if groups > 1 else []
         request = "\t".join(words).encode() + b"\n"
         answer = self.responder.ask(request, job.timeout_seconds)
         status = answer.code
@@ -186,11 +190,17 @@ class Member:
         self.bytes = sum(map(machine.memory_of_process, self._processes))
 
 
+def beside(file: Path, group: int) -> Path:
+    """Return the file of a group: the first one has the file itself."""
+    return file.with_name(f"{file.name}.{group}") if group else file
+
+
 class Panel:
     """The members of one command. `most_bytes`: memory that they may take on this node (None: half
     of what is available, theirs included). `placement`: that of the ranks whose first ones measure
-    launches of fewer ranks (None: each launch visits as many ranks as it has). `choice`: what a
-    library chooses when these ranks start, once a starter has asked."""
+    launches of fewer ranks (None: each launch visits as many ranks as it has). `side_by_side`: the
+    numbers of ranks of which groups may measure at the same time. `choice`: what a library chooses
+    when these ranks start, once a starter has asked."""
 
     choice: dict[str, str] | None = None
 
@@ -203,6 +213,7 @@ class Panel:
         placement: Placement | None = None,
     ) -> None:
         self.placement = placement
+        self.side_by_side: set[int] = set()
         self.launcher = launcher
         self._family = family
         self._installation = installation
@@ -223,11 +234,12 @@ class Panel:
             self._end(member)
         return list(self._members)
 
-    def visit(self, job: Job, experiment: PanelExperiment) -> MemberVisit | None:
-        """Measures the plan of `job`, whose program is the probe that serves. Of the members with
-        its key that launches of `experiment` may visit, the oldest one of those that they have
-        visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
-        that the probe ends at once."""
+    def visit(self, job: Job, experiment: PanelExperiment, groups: int = 1) -> MemberVisit | None:
+        """Measures the plan of `job`, whose program is the probe that serves, or those of so many
+        groups (`groups` returns how many there may be). Of the members with its key that launches
+        of `experiment` may visit, the oldest one of those that they have visited least takes it;
+        else a new one. None: its mpirun does not hand on standard input, so that the probe ends at
+        once."""
         start = self._start_of(job, experiment)
         read = self._read_at_start(start)
         started = time.monotonic()
@@ -236,7 +248,7 @@ class Panel:
             member.experiments.update(experiment.names)
             self._visits += 1
             member.last_use = self._visits
-            done = member.visit(job, read)
+            done = member.visit(job, read, groups)
             if done.timed_out or done.status == REFUSED or _has_begun(job):
                 break
             self._end(member)
@@ -273,6 +285,14 @@ class Panel:
         is_alike = placement.ppn == whole.ppn and placement.nodes <= whole.nodes
         return is_alike or (placement.nodes == 1 and placement.ppn <= whole.ppn)
 
+    def groups(self, job: Job, experiment: PanelExperiment) -> int:
+        """Return how many groups of as many ranks as a job has measure its launch."""
+        own = job.placement
+        allowed = experiment.in_company or own.nprocs in self.side_by_side
+        if self.placement is None or not allowed or self._start_of(job, experiment) is job:
+            return 1
+        return groups_of(self.placement, own)
+
     def end_own(self) -> None:
         """Ends the members that campaigns of other numbers of ranks do not visit."""
         for member in list(self._members):
@@ -299,7 +319,7 @@ class Panel:
 
     @staticmethod
     def _is_common(job: Job) -> bool:
-        return not _contents(" ".join(job.extra.values()))
+        return not _contents(" ".join(job.of_launch.values()))
 
     def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
         if experiment.fresh:

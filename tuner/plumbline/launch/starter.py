@@ -18,6 +18,7 @@ import msgspec
 from plumbline.core.plan import Plan, PlanCase, named_in
 from plumbline.launch import RECORDS, Job, Launcher, panel
 from plumbline.launch.allocation import InAllocation
+from plumbline.launch.groups import PartsOf, PlanPart, joined
 from plumbline.launch.local import here
 from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
 from plumbline.system import machine, placement, process
@@ -69,6 +70,8 @@ MPI_T = "PLUMBLINE_MPI_T"
 
 PRELOAD = "LD_PRELOAD"
 
+_PLAN = "plan"  # in the folder of a job
+
 _MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
 
 
@@ -81,6 +84,20 @@ class Programs(msgspec.Struct, frozen=True):
     probe: Path
 
 
+class _Launch(msgspec.Struct, frozen=True):
+    """The launch `sequence` of a suite of a campaign, which measures the plan `text`."""
+
+    campaign: str
+    suite: str
+    sequence: int
+    started: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        return runs.run_id(self.campaign, self.suite, self.sequence)
+
+
 class _Written(msgspec.Struct, frozen=True):
     """The records that a launch has left: its `records`, `whole` where it has written them to the
     end, and what is `bad` about them; for so long it had been silent."""
@@ -91,13 +108,18 @@ class _Written(msgspec.Struct, frozen=True):
     silent_seconds: float = 0.0
 
 
+def _no_parts(groups: int) -> list[PlanPart]:
+    del groups
+    return []
+
+
 class Starter:
     """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
     the ranks are not where they were asked to be."""
 
     _by_choice = False  # launches start with what the library chooses anyway: `_choice`
     _panel: panel.Panel | None = None  # ranks that stay alive between launches
-    _experiment = panel.PanelExperiment()  # what the next launches are samples of
+    _experiment = panel.PanelExperiment()  # what the next launch is a sample of
 
     def __init__(
         self,
@@ -120,6 +142,7 @@ class Starter:
         self._probe = programs.probe
         self._timeout_seconds = timeout_seconds
         self._choice: dict[str, str] = {}
+        self._parts_of: PartsOf = _no_parts  # of the plan of the next launch
 
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
@@ -194,9 +217,11 @@ class Starter:
             finally:
                 self._panel = None
 
-    def begin(self, experiment: panel.PanelExperiment) -> None:
-        """The next launches are samples of `experiment`."""
+    def begin(self, experiment: panel.PanelExperiment, parts: PartsOf = _no_parts) -> None:
+        """The next launch is a sample of `experiment`. `parts` of its plan may be measured at the
+        same time; where one of them fails, the launch is made without."""
         self._experiment = experiment
+        self._parts_of = parts
 
     def withdraw(self) -> None:
         """The last launch is used for no decision: another one may have the same ranks."""
@@ -238,36 +263,66 @@ class Starter:
     ) -> tuple[Run, Sequence[ProbeRecord]]:
         """One launch of the plan `text`; `extra` is its environment beyond the clean one,
         `placement` another one than that of all launches."""
-        id, started = runs.run_id(campaign, suite, sequence), _now()
-        with self._launcher.folder(id) as folder:
-            job = self._job(id, folder, text, extra, placement)
-            key = (campaign, suite, sequence)
-            visited = self._visited(job, key, started, text)
+        launch = _Launch(campaign, suite, sequence, _now(), text)
+        with self._launcher.folder(launch.id) as folder:
+            job = self._job(launch.id, folder, text, extra, placement)
+            visited = self._side_by_side(job, launch) or self._visited(job, launch)
             if visited is not None:
                 return visited
             done = self._launcher.run(self.family, self._installation, job)
-            return self._result(job, done, started, key, text)
+            return self._result(job, done, launch, self._written(folder / RECORDS, done, text))
 
-    def _visited(
-        self, job: Job, key: tuple[str, str, int], started: str, text: str
-    ) -> tuple[Run, Sequence[ProbeRecord]] | None:
+    def _visited(self, job: Job, launch: _Launch) -> tuple[Run, Sequence[ProbeRecord]] | None:
         """The launch in ranks that stay alive; None where it needs ranks of its own. A library that
         counts messages reports them when MPI is finalised."""
         if self._panel is None or self._counts_messages(job.extra):
             return None
-        serves = msgspec.structs.replace(job, program=[str(self._probe), "--serve"])
-        visit = self._panel.visit(serves, self._experiment)
+        visit = self._panel.visit(self._serves(job), self._experiment)
         if visit is None:
             self._panel.close()
             self._panel = None
             return None
-        run, records = self._result(job, visit.finished, started, key, text)
+        written = self._written(job.folder / RECORDS, visit.finished, launch.text)
+        run, records = self._result(job, visit.finished, launch, written)
         if visit.finished.status != panel.REFUSED and (
             not run.finished or panel.is_doubtful(records)
         ):
             self._panel.end(visit.member)
         run = msgspec.structs.replace(run, member=visit.member, visit=visit.number)
         return run, visit.corrected(records)
+
+    def _serves(self, job: Job) -> Job:
+        return msgspec.structs.replace(job, program=[str(self._probe), "--serve"])
+
+    def _side_by_side(self, job: Job, launch: _Launch) -> tuple[Run, Sequence[ProbeRecord]] | None:
+        """The launch in groups of ranks that stay alive, each of which measures a part of the plan;
+        None where it has no parts, or one of them fails."""
+        if self._panel is None or self._counts_messages(job.extra):
+            return None
+        serves = self._serves(job)
+        own = self._parts_of(self._panel.groups(serves, self._experiment))
+        if not own:
+            return None
+        for group, part in enumerate(own):
+            panel.beside(job.folder / _PLAN, group).write_text(part.plan.text())
+        visit = self._panel.visit(serves, self._experiment, len(own))
+        written = []
+        if visit is not None:
+            for group, part in enumerate(own):
+                record_file = panel.beside(job.folder / RECORDS, group)
+                written.append(self._written(record_file, visit.finished, part.plan.text()))
+        (job.folder / _PLAN).write_text(launch.text)
+        (job.folder / RECORDS).unlink(missing_ok=True)
+        if visit is None:
+            return None
+        if visit.finished.status != 0 or not all(
+            each.whole and not each.bad and not panel.is_doubtful(each.records) for each in written
+        ):
+            self._panel.end(visit.member)
+            return None
+        whole = _Written(joined(own, [each.records for each in written]), whole=True)
+        run, records = self._result(job, visit.finished, launch, whole)
+        return msgspec.structs.replace(run, member=visit.member, visit=visit.number), records
 
     def _job(
         self,
@@ -277,7 +332,7 @@ class Starter:
         extra: dict[str, str],
         placement: Placement | None = None,
     ) -> Job:
-        plan_file, record_file = folder / "plan", folder / RECORDS
+        plan_file, record_file = folder / _PLAN, folder / RECORDS
         if self._by_choice:
             extra = self._spared(text, extra)
         try:
@@ -294,6 +349,7 @@ class Starter:
             folder=folder,
             environment=self.clean_environment() | extra,
             extra=self.beyond(extra),
+            of_launch=extra,
             timeout_seconds=self._timeout_seconds,
         )
 
@@ -320,34 +376,30 @@ class Starter:
         self,
         job: Job,
         done: process.Finished,
-        started: str,
-        key: tuple[str, str, int],
-        text: str,
+        launch: _Launch,
+        written: _Written,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        written = self._written(job, done, text)
         records = written.records
-        failure = self._failure(done, written, text)
+        failure = self._failure(done, written, launch.text)
         self._require_place(job, records)
         footer = next((record for record in records if isinstance(record, Footer)), None)
-        campaign, suite, sequence = key
         run = Run(
             id=job.id,
-            campaign=campaign,
-            suite=suite,
-            sequence=sequence,
+            campaign=launch.campaign,
+            suite=launch.suite,
+            sequence=launch.sequence,
             failure=failure,
             argv=done.argv,
             environment=job.extra,
-            plan=text,
+            plan=launch.text,
             stderr=done.stderr,
-            started=started,
+            started=launch.started,
             seconds=done.seconds,
             timed_seconds=footer.timed_ns / 1e9 if footer else 0.0,
         )
         return run, records
 
-    def _written(self, job: Job, done: process.Finished, text: str) -> _Written:
-        record_file = job.folder / RECORDS
+    def _written(self, record_file: Path, done: process.Finished, text: str) -> _Written:
         whole = record_file.is_file()
         part = record_file.with_name(record_file.name + ".part")
         if not (whole or part.is_file()):

@@ -17,6 +17,7 @@ import msgspec
 
 from plumbline.core.configuration import AS_IT_IS
 from plumbline.core.plan import Plan, PlanCase, is_same, named
+from plumbline.launch.groups import parts
 from plumbline.launch.panel import PanelExperiment
 from plumbline.launch.starter import Starter
 from plumbline.measure import conditions, factors
@@ -169,6 +170,8 @@ _LONG = 1.6
 # Stages that prove what is exported start as many ranks as it is for. OWN_RANKS: what these stages
 # and others see is compared.
 OWN_RANKS = "own-ranks"
+# The stage that shows whether groups of ranks may measure at the same time.
+IN_COMPANY = "in-company"
 _ON_OWN_RANKS = frozenset(("proof", "trial", "confirm", OWN_RANKS))
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
@@ -281,6 +284,7 @@ class LaunchStore:
             most_visits=self._most_visits,
             part_of=whole if fresh else "",
             own_ranks=suite.stage in _ON_OWN_RANKS,
+            in_company=suite.stage == IN_COMPANY,
             fresh=suite.stage in _COLD,
         )
 
@@ -319,7 +323,8 @@ class LaunchStore:
         files in force), `placement` another one than that of the campaign: the same for all of a
         suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
         under other conditions than those it would be joined with."""
-        text = self._in_equal_areas(suite, sequence, plan).text()
+        plan = self._in_equal_areas(suite, sequence, plan)
+        text = plan.text()
         watched = self.other_work
         done = self._stored(suite, sequence, text)
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
@@ -330,7 +335,9 @@ class LaunchStore:
                     "are kept, and the same command with a larger budget goes on"
                 )
             self._begin()
-            self.starter.begin(self._experiment(suite))
+            self.starter.begin(
+                self._experiment(suite), lambda groups: parts(plan, groups, sequence)
+            )
             run, records = self.starter.start(
                 self.campaign, suite.name, sequence, text, dict(environment), placement
             )

@@ -1,6 +1,7 @@
 """The ranks of the largest layout of a site, whose first ones measure smaller layouts, and the
-check that they may: an A/A comparison of the library as it is on the first K of N ranks, while the
-others sleep, and on K ranks that were started alone."""
+checks that they may: A/A comparisons of the library as it is on the first K of N ranks, while the
+others sleep, and on K ranks that were started alone; then on several groups of K ranks at the same
+time, and on one of them."""
 
 from __future__ import annotations
 
@@ -12,15 +13,17 @@ import msgspec
 from plumbline.campaign.pairs import told
 from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
+from plumbline.launch.groups import groups_of
 from plumbline.launch.panel import KeepsRanks, Panel
 from plumbline.measure import tables
 from plumbline.measure.comparison import Arm, ArmComparison, NextLook, claim_of
-from plumbline.measure.launches import OWN_RANKS, LaunchStore, Progress
+from plumbline.measure.launches import IN_COMPANY, OWN_RANKS, LaunchStore, Progress
 from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system.placement import Placement
+from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, design_over, joint
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.signed_rank import paired_ratio
@@ -37,23 +40,26 @@ ALIKE = 0.1
 _PAIRS = (6, 12)
 # Cells that are compared, about: functions and sizes are drawn evenly from those of the campaign.
 _CELLS = 12
-_FIRST_RANKS = "first-ranks"
+_FIRST_RANKS, _ONE_GROUP = "first-ranks", "one-group"
 
 
 class RanksUsed(msgspec.Struct, frozen=True):
     """The ranks that measured a layout: the first ones of a larger number (`shared`), or its own,
     and `why`. `ratio`: time on the first ranks over that on ranks of its own, all cells together;
-    None: this was not compared."""
+    None: this was not compared. `company`: whether several groups measure at the same time, and
+    why; empty where there is one group."""
 
     shared: bool
     why: str
     ratio: Comparison | None = None
+    company: str = ""
 
     def __str__(self) -> str:
         ratio = (
             "" if self.ratio is None else f"; time on them over that on its own {told(self.ratio)}"
         )
-        return f"{'' if self.shared else 'its own: '}{self.why}{ratio}"
+        company = self.company and f"; {self.company}"
+        return f"{'' if self.shared else 'its own: '}{self.why}{ratio}{company}"
 
 
 class FirstRanks:
@@ -116,20 +122,33 @@ class FirstRanks:
             times = index(runs.medians(db, row.id, [suite]))
             return {key[0]: list(each.values()) for key, each in times.items() if key[1] == DEFAULT}
 
-        def arms(look: NextLook, _: Sequence[Target]) -> tuple[Arm, Arm]:
-            own = look.plan(plan)
-            return Arm(look.suite(Suite(_FIRST_RANKS)), own), Arm(look.suite(Suite(OWN_RANKS)), own)
+        def compared(first: str, other: str) -> ArmComparison[Target]:
+            def arms(look: NextLook, _: Sequence[Target]) -> tuple[Arm, Arm]:
+                own = look.plan(plan)
+                return Arm(look.suite(Suite(first)), own), Arm(look.suite(Suite(other)), own)
 
-        comparison = ArmComparison(store, claim, seconds)
+            def wanted() -> Sequence[Target]:
+                is_clear = by_interval(_over_all(comparison), ALIKE) != "undecided"
+                return [] if is_clear else cells
+
+            comparison = ArmComparison(store, claim, seconds)
+            comparison.until_decided(cells, arms, wanted)
+            return comparison
+
         with starter.keeping_ranks(self.panel):
-            comparison.until_decided(
-                cells,
-                arms,
-                lambda: [] if by_interval(_over_all(comparison), ALIKE) != "undecided" else cells,
+            used = _judged(
+                compared(_FIRST_RANKS, OWN_RANKS), f"on the first ranks of {whole.nprocs}"
             )
+            groups = groups_of(whole, starter.placement)
+            if used.shared and groups > 1:
+                where = f"beside {counted(groups - 1, 'other group')}"
+                company = _judged(compared(IN_COMPANY, _ONE_GROUP), where)
+                used = msgspec.structs.replace(used, company=_of_company(company, groups))
+                if company.shared:
+                    self.panel.side_by_side.add(starter.placement.nprocs)
         self.seconds += store.spent_seconds
         identity.finish(db, row)
-        return _judged(comparison, whole.nprocs)
+        return used
 
 
 def first_ranks(task: Task, beside: Path) -> FirstRanks | None:
@@ -164,7 +183,8 @@ def _over_all(comparison: ArmComparison[Target]) -> Comparison | None:
     return paired_ratio(means, 0.95) if means else None
 
 
-def _judged(comparison: ArmComparison[Target], whole: int) -> RanksUsed:
+def _judged(comparison: ArmComparison[Target], where: str) -> RanksUsed:
+    """Return whether ranks are alike alone and `where` they are not."""
     ratio = _over_all(comparison)
     different = [each for each in comparison.family.decisions if each.word in ("slower", "faster")]
     is_alike = by_interval(ratio, ALIKE) == "equal"
@@ -174,12 +194,20 @@ def _judged(comparison: ArmComparison[Target], whole: int) -> RanksUsed:
         worst = max(different, key=lambda each: abs(each.told.ratio - 1))
         why = (
             f"{worst.key.function}, {worst.key.bytes} B, takes {worst.told.ratio:.2f} of its time "
-            f"on the first ranks of {whole}"
+            f"{where}"
         )
     elif not is_alike:
-        why = f"the first ranks of {whole} may differ from them by more than {ALIKE:.0%}"
+        why = f"times {where} may differ by more than {ALIKE:.0%}"
     else:
-        why = f"the first ones of {whole}, alike within {ALIKE:.0%}"
+        why = f"{where}, alike within {ALIKE:.0%}"
     return RanksUsed(
         shared=is_alike and not different and not comparison.lost, why=why, ratio=ratio
     )
+
+
+def _of_company(judged: RanksUsed, groups: int) -> str:
+    """Return what the comparison of several groups with one says."""
+    ratio = "" if judged.ratio is None else f", time over that of one alone {told(judged.ratio)}"
+    if judged.shared:
+        return f"{groups} groups measure at the same time{ratio}"
+    return f"one group at a time: {judged.why}{ratio}"
