@@ -118,12 +118,12 @@ def test_which_layouts_a_rule_decides() -> None:
 
 
 def test_what_a_gap_leaves_open() -> None:
-    """Of four cells both neighbours decide two and one of them another one; one rule is between."""
+    """Both neighbours decide two cells and one of them another one; one rule is between."""
     cells = [Target("MPI_Allreduce", size) for size in (8, 64, 512, 4096)]
     words = ["nprocs=5-7", "nodes=5-7", "ppn=1-1"]
     between = winner(RankLayout(5, 1), "a", 8, 8, restrictions=words)
     rules = [winner(FOUR, "a", 8, 64), winner(EIGHT, "b", 8, 512), between]
-    assert open_share(GAP, rules, cells) == 2 / 3
+    assert open_share(GAP, rules, cells) == 3 / 5
     assert differing(GAP, rules, cells) == [Target("MPI_Allreduce", 64)]
     assert open_share(GAP, [], cells) == 0.0
 

@@ -64,8 +64,8 @@ LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
 _NO_GAIN = 0.99
 _UNCHECKED = "not checked: no measured size is in its range, or the budget of the site is used up"
-# A layout that was asked for gets a campaign where more than this share of the cells for which one
-# of its neighbours has a rule is left without one.
+# A layout that was asked for gets a campaign where more than this share of the rules of its
+# neighbours, counted by cells, has no counterpart there.
 _OPEN = 0.25
 # Cells of the last sample on a layout, about.
 _CELLS_OF_LAYOUT = 4
@@ -313,7 +313,7 @@ class SiteRun:
             if open_share > _OPEN and asked.middle() not in missing:
                 budget = self._budget(asked.middle())
                 if budget != 0:
-                    why = f"{open_share:.0%} of what its neighbours have rules for is open"
+                    why = f"{open_share:.0%} of its neighbours' rules have no counterpart"
                     return asked.middle(), budget, why
         between = gaps(list(known))
         for gap in between:

@@ -314,26 +314,41 @@ def is_for_layout(winner: Winner, layout: RankLayout) -> bool:
 
 
 def open_share(gap: Gap, winners: Sequence[Winner], cells: Iterable[Target]) -> float:
-    """Return how many of the cells for which a neighbour of a gap has a rule have none in its
-    middle."""
-    decided = [sides for sides in _decided(gap, winners, cells).values() if any(sides[:2])]
-    return sum(not inside for *_, inside in decided) / len(decided) if decided else 0.0
+    """Return how many of the rules that both neighbours of a gap have for these cells have no
+    counterpart in its middle, as a share."""
+    counted = [(lower + upper, inside) for lower, upper, inside in _decided(gap, winners, cells)]
+    rules = sum(count for count, _ in counted)
+    return sum(count for count, inside in counted if not inside) / rules if rules else 0.0
 
 
 def differing(gap: Gap, winners: Sequence[Winner], cells: Iterable[Target]) -> list[Target]:
     """Return the cells with a rule in both neighbours of a gap and none in its middle: other rules
     won, or the check failed."""
-    decided = _decided(gap, winners, cells)
-    return [cell for cell, sides in decided.items() if sides == (True, True, False)]
+    of_cells = list(cells)
+    decided = _decided(gap, winners, of_cells)
+    return [
+        cell
+        for cell, (lower, upper, inside) in zip(of_cells, decided, strict=True)
+        if lower and upper and not inside
+    ]
 
 
 def _decided(
     gap: Gap, winners: Sequence[Winner], cells: Iterable[Target]
-) -> dict[Target, tuple[bool, ...]]:
+) -> list[tuple[bool, bool, bool]]:
     """Return whether there is a rule for each cell in both neighbours and in the middle."""
-    layouts = gap.lower, gap.upper, gap.middle()
-    rules = [[each for each in winners if is_for_layout(each, layout)] for layout in layouts]
-    return {cell: tuple(deciding(own, cell) is not None for own in rules) for cell in cells}
+    lower, upper, inside = (
+        [winner for winner in winners if is_for_layout(winner, layout)]
+        for layout in (gap.lower, gap.upper, gap.middle())
+    )
+    return [
+        (
+            deciding(lower, cell) is not None,
+            deciding(upper, cell) is not None,
+            deciding(inside, cell) is not None,
+        )
+        for cell in cells
+    ]
 
 
 def is_from(winner: Winner, layout: RankLayout) -> bool:
