@@ -14,7 +14,9 @@ from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.registry import is_ours
 from tests.exporters.bundles import tuned, variant, winner
 from tests.tuner.cli.command import Result, plumbline
-from tests.tuner.results.test_site import RING, put
+from tests.tuner.results.test_site import RING, put, whole_site
+
+PROFILE = "plumbline.profile"
 
 
 @pytest.fixture
@@ -66,8 +68,19 @@ def test_rules_without_nodes_are_of_campaigns_on_as_many(database: Path, tmp_pat
     table = "\n".join(rules(folder, "4-nodes", "ompi-rules.conf"))
     assert "32 # ranks and more" in table and "4 # ranks and more" in table
     for nodes in ("1-node", "4-nodes"):
-        (rule,) = rules(folder, nodes, "plumbline.profile")[2:]
+        (rule,) = rules(folder, nodes, PROFILE)[2:]
         assert f"nprocs=4-4 nodes=1-1 ppn=4-4 bytes=1024-16384 variant={RING}" in rule
+
+
+def test_rules_that_a_site_carried_over_have_their_module(tmp_path: Path, database: Path) -> None:
+    """Two nodes have no campaign; what is for several numbers of nodes stands in every profile."""
+    with Database.open(database, write=True) as db:
+        whole_site(db, tmp_path, 5, "nodes=2-2")
+    folder = tmp_path / "modules"
+    assert export(database, folder).status == 0
+    for nodes in ("1-node", "2-nodes", "4-nodes"):
+        assert any("nprocs=9-16 nodes=2-2" in rule for rule in rules(folder, nodes, PROFILE))
+    assert not (folder / ".plumbline" / "2-nodes" / "ompi-rules.conf").exists()
 
 
 def test_the_module_command_sets_the_files_of_its_nodes(database: Path, tmp_path: Path) -> None:

@@ -231,10 +231,10 @@ def test_what_cannot_be_answered(database: Path, words: list[str], reason: str) 
     assert said.status == 2 and reason in said.err
 
 
-def whole_site(db: Database, root: Path, day: int) -> Campaign:
+def whole_site(db: Database, root: Path, day: int, *more: str) -> Campaign:
     """The row of a whole site: its files serve 9 to 16 ranks on two nodes."""
     row = build.later(db, "site-16", day, nprocs=16, nodes=2, ppn=8, settings='{"command":"site"}')
-    words = ["nprocs=9-16", "carried=1x4,2x8", "checked=2x6"]
+    words = ["nprocs=9-16", *more, "carried=1x4,2x8", "checked=2x6"]
     carried = variant("MPI_Allreduce", RING, 0, UNBOUNDED_BYTES, 16)
     findings.put_winners(
         db, row.id, [msgspec.structs.replace(carried, restrictions=words, speedup=1.5)]

@@ -14,9 +14,9 @@ from plumbline.system import paths
 from plumbline.system.words import counted
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Export
+from plumbline_db.records import Export, Winner
 from plumbline_exporters import modulefile, registry
-from plumbline_exporters.bundle import Bundle, is_profile, load_bundle
+from plumbline_exporters.bundle import Bundle, is_profile, load_bundle, span
 
 MODULES = "plumbline"  # the folder of the modulefiles, and with it their name
 _FILES = ".plumbline"  # the folder of the files that they name
@@ -39,16 +39,24 @@ class PerNodes(msgspec.Struct, frozen=True):
 
 def bundles(db: Database, site: SiteCampaigns, folder: Path, *, unsafe: bool) -> list[PerNodes]:
     """The winners for each number of nodes, the fewest first. Rules of the library and settings of
-    a process are those of the campaigns on as many nodes; rules of a profile, which name nodes and
-    ranks, are those of all campaigns, as a job also calls on parts of its ranks, with those that a
-    whole site has carried over to numbers of ranks between them. Raises
-    PlumblineError where no campaign has winners."""
+    a process are those of the campaigns on as many nodes, with those that a whole site has carried
+    over to as many; rules of a profile, which name nodes and ranks, are those of all campaigns, as
+    a job also calls on parts of its ranks, with all that were carried over. Raises PlumblineError
+    where no campaign has winners."""
     won = [member for member in site.campaigns if member.winners]
     if not won:
         raise PlumblineError("no campaign of this site has winners: there is nothing to export")
+    carried = [
+        winner
+        for winner in (site.whole.winners if site.whole else ())
+        if any(word.startswith("carried=") for word in winner.restrictions)
+    ]
+    spans = {span(winner, "nodes") for winner in carried}
+    numbers = {member.campaign.nodes for member in won}
+    numbers |= {first for first, last in spans if first == last}
     return [
-        _with_carried(_of_nodes(db, won, nodes, folder, unsafe=unsafe), site)
-        for nodes in sorted({member.campaign.nodes for member in won})
+        _with_carried(_of_nodes(db, won, nodes, folder, unsafe=unsafe), carried)
+        for nodes in sorted(numbers)
     ]
 
 
@@ -113,15 +121,15 @@ def _of_nodes(
     return PerNodes(nodes, whole, left_out)
 
 
-def _with_carried(module: PerNodes, site: SiteCampaigns) -> PerNodes:
-    carried = [
+def _with_carried(module: PerNodes, carried: Sequence[Winner]) -> PerNodes:
+    own = [
         winner
-        for winner in (site.whole.winners if site.whole else ())
-        if is_profile(winner) and any(word.startswith("carried=") for word in winner.restrictions)
+        for winner in carried
+        if is_profile(winner) or span(winner, "nodes") == (module.nodes, module.nodes)
     ]
     bundle = module.bundle
     return msgspec.structs.replace(
-        module, bundle=msgspec.structs.replace(bundle, winners=[*bundle.winners, *carried])
+        module, bundle=msgspec.structs.replace(bundle, winners=[*bundle.winners, *own])
     )
 
 
