@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure.pingpong_settings import SIZES
+from plumbline.measure.pingpong import SIZES
 from plumbline_db import campaigns, hockney, runs
 from plumbline_db.connection import Database
 from tests.db import build

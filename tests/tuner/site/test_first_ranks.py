@@ -145,7 +145,7 @@ def test_groups_that_do_not_disturb_each_other_measure_at_the_same_time(
 
 
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.alone
 def test_groups_that_disturb_each_other_measure_one_at_a_time(
     mpirun: None, sleeping: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ import msgspec
 
 from plumbline.core.configuration import Configuration, variant_name
 from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, measurable, rounding
-from plumbline.measure.pingpong_settings import SIZES, PingPongSettings
 from plumbline.system.machine import processing_units
 from plumbline.system.words import with_interval
 from plumbline_db.errors import UsageError
@@ -457,10 +456,10 @@ def _round_trips(
     if nprocs is not None and nprocs < _FEWEST:
         raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
     ranks = nprocs or max(_FEWEST, processing_units())
-    usual = PingPongSettings(ranks)
+    usual = pingpong.PingPongSettings(ranks)
     settings = msgspec.structs.replace(
         usual,
-        sizes=tuple(sorted(set(what.sizes or SIZES))),
+        sizes=tuple(sorted(set(what.sizes or pingpong.SIZES))),
         launches=what.launches or usual.launches,
         seed=usual.seed if seed is None else seed,
     )

@@ -13,7 +13,7 @@ from .base import ProgramOptions
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.libraries.simgrid import Selector
+    from plumbline.core.selectors import Selector
     from plumbline.results.twin import Twin
 
 

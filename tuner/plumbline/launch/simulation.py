@@ -14,8 +14,8 @@ from typing import Literal, cast
 
 import msgspec
 
+from plumbline.core.selectors import SELECTORS, Selector
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.libraries.simgrid import SELECTORS, Selector
 from plumbline.system.placement import Placement
 from plumbline_db import user_files
 from plumbline_db.errors import UsageError

@@ -13,7 +13,6 @@ import msgspec
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.measure import hockney
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.measure.pingpong_settings import PingPongSettings
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
@@ -27,6 +26,19 @@ from plumbline_db.records import Campaign, Suite
 
 SUITE = Suite("pingpong")
 _FEW = 10
+SIZES = (0, *(2**power for power in range(23)))
+
+
+class PingPongSettings(msgspec.Struct, frozen=True):
+    """The settings of a measurement of ping-pongs. `reps`: round trips a size up to 64 KiB, fewer
+    beyond, at least ten."""
+
+    nprocs: int
+    sizes: tuple[int, ...] = SIZES
+    reps: int = 100
+    launches: int = 10
+    seed: int = 1
+    command: str = "pingpong"
 
 
 class PairLatencies(msgspec.Struct, frozen=True):

@@ -20,11 +20,11 @@ from plumbline.applied import standing
 from plumbline.campaign import applied_proof
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.selectors import SELECTORS
 from plumbline.daemon import configuration, status
 from plumbline.daemon.windows import Clock, moment_of
 from plumbline.launch import allocation
 from plumbline.libraries import space_file
-from plumbline.libraries.simgrid import SELECTORS
 from plumbline.libraries.space import differences
 from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting

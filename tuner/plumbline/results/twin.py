@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 from pathlib import Path
 
 from plumbline.core.plan import Plan, RoundTrips
-from plumbline.libraries.simgrid import Selector
+from plumbline.core.selectors import Selector
 from plumbline.measure import pingpong
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load

@@ -11,9 +11,9 @@ import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
 
 from plumbline.core.reach import Reach
+from plumbline.core.selectors import SELECTORS
 from plumbline.libraries import (
     DeliberateError,
     Family,
@@ -30,10 +30,6 @@ from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.family.simgrid import OPTIONS
-
-Selector = Literal["ompi", "mpich", "mvapich2", "impi"]
-"""The libraries whose decisions SMPI re-creates (smpi/coll-selector)."""
-SELECTORS: tuple[str, ...] = get_args(Selector)
 
 # Functions whose choices depend on earlier calls (probes/measure/run.c).
 SETTLING = ("mvapich2",)
