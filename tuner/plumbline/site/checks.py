@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.campaign.other_uses import other_uses
 from plumbline.campaign.pairs import Pairs
 from plumbline.campaign.vetting import Trials
 from plumbline.core.cell import Target
@@ -26,7 +27,7 @@ from plumbline.core.winner import (
     reaches,
 )
 from plumbline.measure import tables
-from plumbline.measure.comparison import Arm, NextLook, claim_of
+from plumbline.measure.comparison import Arm, ArmComparison, NextLook, claim_of
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.settings import identity, starting
@@ -45,6 +46,8 @@ from plumbline_exporters.bundle import of_layout, span
 # What a check calls is known from campaigns: its trials leave out the thousands of calls that
 # show what fails late (vetting.py).
 _TRIAL_CALLS = 500
+# Passes over calls in other ways of use, as in the tables of campaigns.
+_BLOCKS_OF_USES = 6
 
 Sizes = Mapping[str, Sequence[int]]
 Purpose = Literal["between", "sample"]
@@ -206,8 +209,9 @@ class Prover:
         limit_seconds: float,
     ) -> CheckedLayout:
         """Measure `cells` with the files of `winners` in force and without them, in turn. Each
-        `purpose` has launches of its own: those between layouts also call every rule on random
-        data (on a real machine), those of the sample measure the right-hand sides of guidelines.
+        `purpose` has launches of its own: those between layouts also call every rule in other ways
+        of use and on random data (on a real machine), those of the sample measure the right-hand
+        sides of guidelines.
         Raises LimitReached after `limit_seconds` in launches, and PlumblineError as launches do."""
         here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
         own = [
@@ -222,6 +226,7 @@ class Prover:
         pairs = Pairs(store, self._settings, environment, own)
         suite = Suite("check")
         lost: set[Target] = set()
+        slower: set[Target] = set()
         suites: list[str] = []
 
         def arms(look: NextLook, some: Sequence[Target]) -> tuple[Arm, Arm]:
@@ -239,6 +244,7 @@ class Prover:
                     cells, arms, lambda: [decision.key for decision in pairs.family.suspects()]
                 )
                 if purpose == "between" and self._settings.ranks.simulate is None and own:
+                    slower |= self._slower_in_uses(store, own, cells, environment)
                     trials = Trials(store, self._settings, self.sizes, most_calls=_TRIAL_CALLS)
                     wrong = [winner for winner, _ in trials.wrong(1, own, environment)]
                     lost |= {cell for cell in cells if deciding(wrong, cell) is not None}
@@ -250,11 +256,52 @@ class Prover:
         return CheckedLayout(
             layout=self.layout,
             cells=frozenset(cells),
-            slower=frozenset(each.key for each in decisions if each.word == "slower"),
+            slower=frozenset(slower | {each.key for each in decisions if each.word == "slower"}),
             lost=frozenset(lost | set(pairs.lost)),
             ratios={cell: compare(logs, 0.95) for cell, logs in pairs.ratios.items() if logs},
             mockups=over_mockups(runs.medians(self._db, row.id, suites)),
         )
+
+    def _slower_in_uses(
+        self,
+        store: LaunchStore,
+        own: Sequence[Winner],
+        cells: Sequence[Target],
+        environment: Mapping[str, str],
+    ) -> set[Target]:
+        """Return the cells of the rules with which calls take longer in a way of use that the
+        campaigns are not about. The smallest and the largest cell of each rule are measured."""
+        ends: set[Target] = set()
+        for rule in own:
+            inside = [cell for cell in cells if deciding(own, cell) is rule]
+            ends |= {*inside[:1], *inside[-1:]}
+        settings = self._settings
+        uses = other_uses(settings, crowded=self._ranks.placement.oversubscribed)
+        asked = [(cell, use) for use in uses for cell in sorted(ends)]
+        if not asked:
+            return set()
+
+        def arms(look: NextLook, some: Sequence[tuple[Target, str]]) -> tuple[Arm, Arm]:
+            cases = [PlanCase(cell.function, cell.bytes, use=use) for cell, use in some]
+            plan = look.plan(tables.until_sure(settings, cases))
+            plan = msgspec.structs.replace(plan, blocks=min(_BLOCKS_OF_USES, plan.blocks))
+            suite = look.suite(Suite("uses"))
+            return Arm(suite, plan, environment), Arm(suite.beside(), plan)
+
+        def seconds(suite: str) -> dict[tuple[Target, str], list[float]]:
+            return {
+                (Target(each.case.function, each.case.bytes), each.case.use): each.seconds
+                for each in runs.medians(self._db, store.campaign, [suite], use=None)
+            }
+
+        comparison = ArmComparison(store, claim_of(settings), seconds)
+        store.progress.step(f"{self.layout}: {len(asked)} cells in use as {', '.join(uses)}")
+        comparison.until_decided(
+            asked, arms, lambda: [each.key for each in comparison.family.suspects()]
+        )
+        slower = [each.key for each in comparison.family.decisions if each.word == "slower"]
+        bad = [deciding(own, cell) for cell, _ in slower]
+        return {cell for cell in cells if any(deciding(own, cell) is rule for rule in bad)}
 
     def _mockups(self, cells: Sequence[Target]) -> list[PlanCase]:
         return [
