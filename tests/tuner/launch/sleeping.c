@@ -1,5 +1,5 @@
-/* A preload library with which each collective sleeps on all ranks before it begins: ranks that have
- * fewer processors than they are do not disturb each other. */
+/* A preload library with which each collective sleeps on all ranks before it begins: ranks that
+ * have fewer processors than they are do not disturb each other. */
 #include <mpi.h>
 
 #include <time.h>
