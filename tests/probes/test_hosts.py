@@ -20,7 +20,7 @@ LAUNCHES = 3
 messages are delayed. What a launch reports of itself must hold in every one."""
 
 CHECK_NS = 50e6
-"""What the bursts of an estimate take at most, beside other processes."""
+"""The bursts of an estimate take at most so long, beside other processes."""
 
 
 def run(

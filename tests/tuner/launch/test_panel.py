@@ -275,7 +275,7 @@ def of_two_groups(kept: Kept, plan: Plan, experiment: str) -> tuple[Run, Sequenc
 
 
 def test_groups_of_the_shared_ranks_make_one_launch(toolchain: Toolchain, shared: Panel) -> None:
-    """Its records are those of a launch alone, in the order of the plan's cases."""
+    """The records are those of a launch alone, in the order of the plan's cases."""
     ring = Configuration((("coll_tuned_use_dynamic_rules", "1"),))
     cases = (PlanCase("MPI_Bcast", 64, configuration=ring), *CASES, PlanCase("MPI_Bcast", 8))
     plan = Plan("x", 1, cases, blocks=2, reps=3, warmup=2)

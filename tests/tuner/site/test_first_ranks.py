@@ -7,7 +7,7 @@ import json
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -86,19 +86,24 @@ def test_ranks_that_are_not_oversubscribed_measure_for_themselves(
         assert not used.shared and "processing units" in used.why and not db.rows(LAUNCHES)
 
 
+def delayed(by_stage: Mapping[str, int], usual_ns: int) -> Callable[[Suite, Plan], Arm]:
+    """Return what makes arms whose cases have a planted delay, in nanoseconds."""
+
+    def arm(suite: Suite, plan: Plan) -> Arm:
+        delay_ns = by_stage.get(suite.stage, usual_ns)
+        cases = tuple(msgspec.structs.replace(case, delay_ns=delay_ns) for case in plan.cases)
+        return Arm(suite, msgspec.structs.replace(plan, cases=cases))
+
+    return arm
+
+
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_first_ranks_that_are_slower_are_not_used(
     ranks: FirstRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every case on the shared ranks has a planted delay."""
-
-    def slowed(suite: Suite, plan: Plan) -> Arm:
-        delay = 0 if suite.stage == OWN_RANKS else 300_000
-        cases = tuple(msgspec.structs.replace(case, delay_ns=delay) for case in plan.cases)
-        return Arm(suite, msgspec.structs.replace(plan, cases=cases))
-
-    monkeypatch.setattr(first_ranks, "Arm", slowed)
+    monkeypatch.setattr(first_ranks, "Arm", delayed({OWN_RANKS: 0}, 300_000))
     with Database.open(tmp_path / "a.db", write=True) as db:
         used = ranks.check(db, task(machine.processing_units() + 1), Silent())
     assert not used.shared and used.ratio is not None and used.ratio.ratio > 1.1
@@ -149,14 +154,8 @@ def test_groups_that_do_not_disturb_each_other_measure_at_the_same_time(
 def test_groups_that_disturb_each_other_measure_one_at_a_time(
     mpirun: None, sleeping: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In company every case has a planted delay."""
-
-    def slowed(suite: Suite, plan: Plan) -> Arm:
-        delay = 1_000_000 if suite.stage == IN_COMPANY else 0
-        cases = tuple(msgspec.structs.replace(case, delay_ns=delay) for case in plan.cases)
-        return Arm(suite, msgspec.structs.replace(plan, cases=cases))
-
-    monkeypatch.setattr(first_ranks, "Arm", slowed)
+    """A delay is planted into every case of several groups."""
+    monkeypatch.setattr(first_ranks, "Arm", delayed({IN_COMPANY: 1_000_000}, 0))
     nprocs = machine.processing_units() + 1
     more = {"preload": [sleeping], "use": "after_barrier", "blocks": 4, "reps": 2}
     ranks = first_ranks.first_ranks(task(2 * nprocs, **more), tmp_path)

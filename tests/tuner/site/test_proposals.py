@@ -129,7 +129,7 @@ def test_what_a_gap_leaves_open() -> None:
 
 
 def test_a_checked_layout_is_a_neighbour_like_a_measured_one() -> None:
-    """Its rules are for it alone; what it has found without gain is known too."""
+    """The rules are for this layout alone; a rule that gained nothing is known too."""
     six, words = RankLayout(6, 1), ["nprocs=5-7", "nodes=5-7", "ppn=1-1", "carried=4x1,8x1"]
     kept = winner(RankLayout(5, 1), "a", 8, 64, restrictions=[*words, "checked=6x1", "type=int"])
     useless = winner(RankLayout(5, 1), "b", 65, 512, restrictions=words)

@@ -68,7 +68,7 @@ def test_rules_are_checked_where_no_campaign_has_measured(site: dict[str, Any]) 
 
 
 def test_a_layout_that_its_neighbours_predict_has_no_campaign(tmp_path: Path) -> None:
-    """Its rules are checked there, and decide with the measured ones what lies between."""
+    """The layout has checked rules, which decide with measured ones what lies between."""
     words = ["campaign", "--site", *ASKED[:-1], "GL3", "--json", "--db", tmp_path / "site.db"]
     done = plumbline(*words)
     assert done.status == 0, done.err

@@ -213,12 +213,7 @@ class Prover:
         of use and on random data (on a real machine), those of the sample measure the right-hand
         sides of guidelines.
         Raises LimitReached after `limit_seconds` in launches, and PlumblineError as launches do."""
-        here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
-        own = [
-            msgspec.structs.replace(winner, **here)
-            for winner in winners
-            if is_for_layout(winner, self.layout)
-        ]
+        own = self._own(winners)
         sampling = self._settings.sampling
         row = self._entered(purpose, cells, own)
         store = LaunchStore(self._db, row.id, self._ranks, self._progress)
@@ -261,6 +256,12 @@ class Prover:
             ratios={cell: compare(logs, 0.95) for cell, logs in pairs.ratios.items() if logs},
             mockups=over_mockups(runs.medians(self._db, row.id, suites)),
         )
+
+    def _own(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Return the winners for this layout, with its numbers of ranks."""
+        here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
+        own = [winner for winner in winners if is_for_layout(winner, self.layout)]
+        return [msgspec.structs.replace(winner, **here) for winner in own]
 
     def _slower_in_uses(
         self,
