@@ -51,26 +51,26 @@ def test_only_what_is_worth_it_and_unknown_is_lacking(finished: Path) -> None:
         calls("MPI_Unknown", 64, 1e6, 1e-5),
         calls("MPI_Bcast", 64, 1e6, 1e-5, nprocs=2),  # another communicator
     )
-    lacking = read(finished).lacking(profile, PLACE)
+    lacking = read(finished).lacking(profile)
     assert [(each.function, each.bytes) for each in lacking] == [
         ("MPI_Allreduce", 8),
         ("MPI_Bcast", 1024),
     ]
-    nothing = read().lacking(profile, PLACE)
+    nothing = read().lacking(profile)
     assert len(nothing) == 4
     later = NOW + place_knowledge.STALE + datetime.timedelta(days=1)
-    assert read(finished, now=later).lacking(profile, PLACE) == nothing
+    assert read(finished, now=later).lacking(profile) == nothing
 
 
 def test_what_was_not_searched_is_lacking(finished: Path, tmp_path: Path) -> None:
     profile = application(
         calls("MPI_Allreduce", 1024, 1e6, 1e-5), calls("MPI_Allreduce", 16384, 1e6, 1e-5)
     )
-    assert read(finished).lacking(profile, PLACE) == []
+    assert read(finished).lacking(profile) == []
     violated = tmp_path / "violated.db"  # only these cells are searched
     with Database.open(violated, write=True) as db:
         run(db, tmp_path / "exports", SimulatedStarter(planted.costs()), settings(all=False))
-    lacking = read(violated).lacking(profile, PLACE)
+    lacking = read(violated).lacking(profile)
     assert [each.bytes for each in lacking] == [1024]
 
 
@@ -102,7 +102,7 @@ def test_files_of_winners_of_two_campaigns(finished: Path, tmp_path: Path) -> No
         assert {winner.function for winner in done.winners()} == {"MPI_Allreduce"}
     known = read(finished, newer)
     assert len(known.sources) == 2
-    files = known.active_files(PLACE, tmp_path / "files")
+    files = place_knowledge.active_files([known], tmp_path / "files")
     assert files is not None and files.script.is_file() and files.campaign.id == done.campaign.id
     ranges = [(each.function, each.bytes_from, each.bytes_to) for each in files.winners]
     assert ranges == [
@@ -113,9 +113,9 @@ def test_files_of_winners_of_two_campaigns(finished: Path, tmp_path: Path) -> No
     for winner in files.winners:
         sizes = files.settings.sizes_of(winner.function)
         assert any(winner.bytes_from <= size <= winner.bytes_to for size in sizes)
-    again = known.active_files(PLACE, tmp_path / "files")
+    again = place_knowledge.active_files([known], tmp_path / "files")
     assert again is not None and again.script == files.script
-    assert read().active_files(PLACE, tmp_path / "files") is None
+    assert place_knowledge.active_files([read()], tmp_path / "files") is None
 
 
 def test_an_older_winner_keeps_the_sizes_that_no_newer_campaign_decided(
@@ -130,7 +130,7 @@ def test_an_older_winner_keeps_the_sizes_that_no_newer_campaign_decided(
     older = msgspec.structs.replace(older, winners=[wide, *others])
     newer = msgspec.structs.replace(older, winners=[], sizes={"MPI_Scan": [4096]})
     both = msgspec.structs.replace(known, sources=[newer, older])
-    files = both.active_files(PLACE, tmp_path / "files")
+    files = place_knowledge.active_files([both], tmp_path / "files")
     assert files is not None
     parts = [each for each in files.winners if each.function == "MPI_Scan"]
     assert [(each.bytes_from, each.bytes_to) for each in parts] == [(64, 4095), (4097, 65536)]
@@ -143,7 +143,7 @@ def test_a_rule_that_was_slower_is_left_out_until_a_newer_campaign(
     before, later = "2020-01-01T00:00:00+00:00", (NOW + datetime.timedelta(days=1)).isoformat()
     for time, functions in ((before, {"MPI_Allreduce", "MPI_Scan"}), (later, {"MPI_Allreduce"})):
         slower = [SlowRule("MPI_Scan", 0, 1 << 30, time)]
-        files = known.active_files(PLACE, tmp_path / "files", slower)
+        files = place_knowledge.active_files([known], tmp_path / "files", slower)
         assert files is not None and {each.function for each in files.winners} == functions
 
 
@@ -158,13 +158,13 @@ def test_a_site_learns_what_a_job_switched_off(finished: Path, tmp_path: Path) -
         (moved,) = spool.take(site, folder).moved
         assert moved.run.endswith(row) and moved.new == (number == 0)
     known = read(finished, site)
-    files = known.active_files(PLACE, tmp_path / "files")
+    files = place_knowledge.active_files([known], tmp_path / "files")
     assert files is not None and {each.function for each in files.winners} == {"MPI_Allreduce"}
     other_place = KnownPlace(toolchain(), planted.settings(nprocs=8))
     assert read(site, place=other_place).slower == []
     measured_again = [msgspec.structs.replace(slower, time="2020-01-01T00:00:00+00:00")]
     place_knowledge.store_slower(tmp_path / "old.db", PLACE, "program-1x4", measured_again)
-    files = read(finished, tmp_path / "old.db").active_files(PLACE, tmp_path / "files")
+    files = place_knowledge.active_files([read(finished, tmp_path / "old.db")], tmp_path / "files")
     assert files is not None and {each.function for each in files.winners} >= {"MPI_Scan"}
     with Database.open(site) as db:
         assert campaigns.all_campaigns(db) == []
@@ -180,11 +180,33 @@ def test_a_stranger_s_winner_that_is_not_allowed_is_left_out(
     sent, site = tmp_path / "sent.plumbline", tmp_path / "site.db"
     transfer.export(finished, sent, [], NOW.isoformat())
     transfer.take(site, sent)
-    whole = read(site).active_files(PLACE, tmp_path / "files")
+    whole = place_knowledge.active_files([read(site)], tmp_path / "files")
     assert whole is not None and len(whole.winners) == 2
     with Database.open(site, write=True) as db:
         (campaign,) = campaigns.all_campaigns(db)
         chosen = findings.get_winners(db, campaign.id)
         bad = msgspec.structs.replace(chosen[0], configuration={"mca_base_env_list": "X=y"})
         findings.put_winners(db, campaign.id, [bad, *chosen[1:]])
-    assert read(site).active_files(PLACE, tmp_path / "files") is None
+    assert place_knowledge.active_files([read(site)], tmp_path / "files") is None
+
+
+def test_rules_of_communicators_stand_beside_those_of_all_ranks(
+    finished: Path, tmp_path: Path
+) -> None:
+    """A campaign that is not limited to its ranks may change calls of all ranks."""
+    path = tmp_path / "part.db"
+    few = settings(nprocs=2, limited_to="ranks")
+    with Database.open(path, write=True) as db:
+        run(db, tmp_path / "part", SimulatedStarter(planted.costs(), nprocs=2), few)
+    part = msgspec.structs.replace(PLACE, settings=few, is_part=True)
+    whole, known = read(finished, path), read(finished, path, place=part)
+    assert len(whole.sources) == len(known.sources) == 1
+    files = place_knowledge.active_files([whole, known], tmp_path / "files")
+    assert files is not None
+    assert {each.nprocs for each in files.winners} == {2, PLACE.settings.ranks.nprocs}
+    rules = (files.script.parent / "plumbline.profile").read_text()
+    assert "nprocs=2" in rules
+    with Database.open(path, write=True) as db:
+        run(db, tmp_path / "all", SimulatedStarter(planted.costs(), nprocs=2), settings(nprocs=2))
+    assert len(read(path, place=part).sources) == 1
+    assert len(read(path, place=msgspec.structs.replace(part, is_part=False)).sources) == 2

@@ -16,12 +16,14 @@ import pytest
 from plumbline import libraries
 from plumbline.core.application import write
 from plumbline.core.profile_file import read
+from plumbline.settings.identity import settings_of
 from plumbline.system import paths
-from plumbline_db import campaigns, lock, runs, spool
+from plumbline_db import campaigns, findings, lock, runs, spool
 from plumbline_db.connection import Database, check
+from plumbline_db.records import Campaign
 from tests.busy import undecided
 from tests.tuner.applications import application, calls
-from tests.tuner.started import plumbline, start
+from tests.tuner.started import FOLDERS, plumbline, start
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -32,12 +34,16 @@ PROGRAM = """
 int main(int argc, char **argv)
 {
     char from[64] = "", to[64];
-    int rank;
+    int rank, size;
+    MPI_Comm calls_on = MPI_COMM_WORLD;
     MPI_Init(&argc, &argv);
-    for (int i = 0; i < 2000; i++)
-        MPI_Bcast(from, 64, MPI_BYTE, 0, MPI_COMM_WORLD);
-    MPI_Allreduce(from, to, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > 2)
+        MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &calls_on);
+    for (int i = 0; i < 2000; i++)
+        MPI_Bcast(from, 64, MPI_BYTE, 0, calls_on);
+    MPI_Allreduce(from, to, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
         puts("the application ran");
     MPI_Finalize();
@@ -174,6 +180,51 @@ def test_a_budget_that_is_used_up(site: Site) -> None:
         job = site.job(budget, "5")
         assert job.returncode == 5 and "the application ran" in job.stdout, job.stderr
         assert any(text in job.stderr for text in words), job.stderr
+
+
+@pytest.mark.alone  # four ranks on two cores measure for a minute
+def test_communicators_of_fewer_ranks(site: Site, tmp_path: Path) -> None:
+    """They are measured where the job has a core for each rank, or is told so."""
+    mpirun = ["mpirun", "--oversubscribe", "-np", "4", site.program]
+    words = ["run", "--tune", "60s", "--db", site.database, "--", *mpirun]
+    cores = tmp_path / "four_cores"
+    cores.mkdir()
+    (cores / "sitecustomize.py").write_text(
+        "import os\nos.sched_getaffinity = lambda _: {0, 1, 2, 3}\n"
+    )
+    (tmp_path / ".openmpi").mkdir()
+    (tmp_path / ".openmpi" / "mca-params.conf").write_text("rmaps_base_oversubscribe = 1\n")
+    own = {"PYTHONPATH": f"{cores}:{FOLDERS}", "HOME": str(tmp_path), **AS_ROOT}
+
+    def job(**own: str) -> str:
+        done = plumbline(*words, cwd=tmp_path, beneath=(), **own)
+        assert done.returncode == 0 and "the application ran" in done.stdout, done.stderr
+        return done.stderr
+
+    def of_two_ranks() -> list[Campaign]:
+        with Database.open(site.database) as db:
+            return [each for each in campaigns.all_campaigns(db) if each.nprocs == 2]
+
+    assert "no profile yet" in job(**AS_ROOT)
+    if len(os.sched_getaffinity(0)) < 4:
+        assert "communicators of 2 ranks" not in job(**AS_ROOT)
+    said = job(**own)
+    assert "on communicators of 2 ranks" in said, said
+    (campaign,) = of_two_ranks()
+    settings = settings_of(campaign.settings)
+    assert settings.ranks.within == "1x4" and settings.search.limited_to == "ranks"
+    for _ in range(4):
+        if campaign.state == "finished":
+            break
+        job(**own)
+        (campaign,) = of_two_ranks()
+    else:
+        undecided("five jobs have not finished the campaign of two ranks")
+    with Database.open(site.database) as db:
+        chosen = findings.get_winners(db, campaign.id)
+    last = job(**own)
+    if chosen:
+        assert "for communicators of 2 ranks" in last or "for 2 ranks" in last, last
 
 
 @pytest.mark.alone  # eight jobs; one that finds nothing to measure is part of the test of all jobs

@@ -79,6 +79,7 @@ OTHERS = {
     "keep_last": 10,
     "earlier": "none",
     "limited_to": "ranks",
+    "within": "1x8",
 }
 
 

@@ -163,7 +163,8 @@ class ConfirmTurn(msgspec.Struct, frozen=True):
     suite, is looked at as far as there are pairs. No launches are added to see the gain of winners
     that were confirmed beside others `earlier`, and of those that were seen to be `faster` in
     launches that have both; nor for cells that no winner reaches, or none that was not there
-    then."""
+    then. `table_waits`: only calls of the library are measured, since the winners of a search that
+    comes next will change the table."""
 
     suite: Suite
     table: tables.ViolationTable
@@ -171,6 +172,7 @@ class ConfirmTurn(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     earlier: Confirmation | None = None
     faster: Sequence[Winner] = ()
+    table_waits: bool = False
 
 
 def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
@@ -283,7 +285,8 @@ class _ConfirmPairs:
         self._known = [*confirmed, *turn.faster]
         planned = turn.table.planned
         of_table = [case for case in planned if case.variant == "default" and not case.ranks]
-        self._others = [case for case in planned if case not in set(of_table)]
+        waits = turn.table_waits
+        self._others = [] if waits else [case for case in planned if case not in set(of_table)]
         unseen = [winner for winner in turn.winners if winner not in turn.faster]
         far_cases = _far_cases(unseen, of_table, context.settings)
         # The cells at sizes far above those of the table count for no gain.
@@ -318,7 +321,8 @@ class _ConfirmPairs:
                 f"{counted(look.launches, 'pair')} of launches more"
             )
             # What the table has not decided yet rides along.
-            more = [*self._turn.table.open_cases(), *self._turn.table.along()]
+            table = self._turn.table
+            more = [] if self._turn.table_waits else [*table.open_cases(), *table.along()]
         seed = self._context.settings.sampling.seed + look.before
         case_of = {target_of(case): case for case in self.left}
         own = [case_of[cell] for cell in cells]
@@ -344,7 +348,7 @@ class _ConfirmPairs:
             else earlier_speed
             for winner, earlier_speed in zip_longest(self._winners, self.speeds)
         ]
-        self.verdicts = self._turn.table.look()
+        self.verdicts = [] if self._turn.table_waits else self._turn.table.look()
         open_cells = self._open_cells()
         if not open_cells or not self._context.has_time():
             return []

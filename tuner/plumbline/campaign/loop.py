@@ -312,7 +312,10 @@ class CampaignLoop:
         self._turn += 1
         begun = self._store.spent_seconds
         uses = self._other_uses(whole=False)
-        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses)
+        # The first search will change the table with settings of the process alone in force.
+        waits = self._settings.search.tries_usual_settings and self._hints is None
+        waits = waits and not self._searched and self._settings.search.goes_on(0)
+        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses, table_waits=waits)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
         self._ridden[vetted.stage] = vetted.ridden
         self._budget.confirmed(begun)

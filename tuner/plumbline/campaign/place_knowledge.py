@@ -44,11 +44,13 @@ Sizes = Mapping[str, Sequence[int]]
 
 class KnownPlace(msgspec.Struct, frozen=True):
     """A library, a processor and a layout of ranks. `site_rules`: the text of the site's rules file
-    that is in force; empty where there is none."""
+    that is in force; empty where there is none. `is_part`: the ranks are those of a communicator
+    within a larger job, whose other calls its rules must not change."""
 
     toolchain: Toolchain
     settings: Settings
     site_rules: str = ""
+    is_part: bool = False
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -95,65 +97,70 @@ class JobRules(msgspec.Struct, frozen=True):
 
 
 class Knowledge(msgspec.Struct, frozen=True):
-    """`sources`: the newest first. `gains`: the share of time that winners of a function save, in
-    the middle, by function; of all places. `slower`: the rules that jobs of the place switched
-    off."""
+    """What is known of a `place`. `sources`: the newest first. `gains`: the share of time that
+    winners of a function save, in the middle, by function; of all places. `slower`: the rules that
+    jobs of the place switched off."""
 
-    sources: list[KnownCampaign]
-    gains: dict[str, float]
+    place: KnownPlace
+    sources: list[KnownCampaign] = []
+    gains: dict[str, float] = {}
     slower: Sequence[SlowRule] = ()
 
-    def lacking(self, profile: Application, place: KnownPlace) -> list[Calls]:
+    def lacking(self, profile: Application) -> list[Calls]:
         """Return the calls that are worth measuring and were not searched, or too long ago; those
         that may save most first."""
         sizes: dict[str, list[int]] = {}
         for source in self.sources:
             for function, its_sizes in source.sizes.items() if source.is_fresh else ():
                 sizes.setdefault(function, []).extend(its_sizes)
-        ranks = place.settings.ranks
+        ranks = self.place.settings.ranks
         unknown = [
             calls
             for calls in profile.on(ranks.nprocs, ranks.node_count)
-            if _is_measurable(place, calls)
+            if _is_measurable(self.place, calls)
             and nearest(calls.bytes or 0, sizes.get(calls.function, ())) is None
-            and self._saving(calls) >= _WORTH * profile.seconds
+            and self.saving(calls) >= _WORTH * profile.seconds
         ]
-        return sorted(unknown, key=lambda calls: -self._saving(calls))
+        return sorted(unknown, key=lambda calls: -self.saving(calls))
 
-    def _saving(self, calls: Calls) -> float:
+    def saving(self, calls: Calls) -> float:
+        """Return the seconds that tuning these calls may save, on the average over ranks."""
         return calls.work_seconds * self.gains.get(calls.function, _USUAL_GAIN)
 
-    def active_files(
-        self, place: KnownPlace, folder: Path, slower: Sequence[SlowRule] = ()
-    ) -> ActiveFiles | None:
-        """Write the files of all winners into a folder in `folder` that is named after their
-        content; None where there are no winners. Sizes of rules that were slower after a campaign
-        finished are left out of its winners; `slower` adds rules to the known ones. Raises
-        PlumblineError where files cannot be written."""
-        toolchain, settings = place.toolchain, place.settings
-        chosen: list[KnownCampaign] = []
-        for source in _without_overlaps(self.sources, settings, [*self.slower, *slower]):
+
+def active_files(
+    known: Sequence[Knowledge], folder: Path, slower: Sequence[SlowRule] = ()
+) -> ActiveFiles | None:
+    """Write the files of all winners into a folder in `folder` that is named after their content;
+    None where there are no winners. `known`: of the place of all ranks, then of its parts. Sizes of
+    rules that were slower after a campaign finished are left out of its winners; `slower` adds
+    rules to the known ones. Raises PlumblineError where files cannot be written."""
+    toolchain, settings = known[0].place.toolchain, known[0].place.settings
+    chosen: list[KnownCampaign] = []
+    for each in known:
+        own = each.place.settings
+        for source in _without_overlaps(each.sources, own, [*each.slower, *slower]):
             if _fit_together(toolchain, [*chosen, source], folder):
                 chosen.append(source)
-        if not chosen:
-            return None
-        every = [winner for source in chosen for winner in source.winners]
-        facts = [toolchain.installation.library.fingerprint, str(toolchain.preload)]
-        facts += [source.campaign.key for source in chosen]
-        facts += [repr(exported_as(winner)) for winner in every]
-        name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
-        bundle = _bundle(toolchain, chosen, folder / name)
-        formats = list(exporters(toolchain.family.name))
-        if not is_written(bundle, formats):
-            write(bundle, formats)
-        return ActiveFiles(
-            campaign=bundle.campaign,
-            settings=settings.but(profile=None, sizes=_proof_sizes(every, settings)),
-            winners=every,
-            script=bundle.directory / plumbline_sh.FILE_NAME,
-            toolchain=toolchain,
-            placed=bundle.started,
-        )
+    if not chosen:
+        return None
+    every = [winner for source in chosen for winner in source.winners]
+    facts = [toolchain.installation.library.fingerprint, str(toolchain.preload)]
+    facts += [source.campaign.key for source in chosen]
+    facts += [repr(exported_as(winner)) for winner in every]
+    name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+    bundle = _bundle(toolchain, chosen, folder / name)
+    formats = list(exporters(toolchain.family.name))
+    if not is_written(bundle, formats):
+        write(bundle, formats)
+    return ActiveFiles(
+        campaign=bundle.campaign,
+        settings=settings.but(profile=None, sizes=_proof_sizes(every, settings)),
+        winners=every,
+        script=bundle.directory / plumbline_sh.FILE_NAME,
+        toolchain=toolchain,
+        placed=bundle.started,
+    )
 
 
 def read(databases: Sequence[Path], place: KnownPlace, now: datetime.datetime) -> Knowledge:
@@ -180,7 +187,7 @@ def read(databases: Sequence[Path], place: KnownPlace, now: datetime.datetime) -
     gains = {
         function: 1.0 - 1.0 / statistics.median(values) for function, values in speedups.items()
     }
-    return Knowledge(sources, gains, slower)
+    return Knowledge(place, sources, gains, slower)
 
 
 def _time(text: str) -> datetime.datetime:
@@ -202,6 +209,7 @@ def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict
     circumstances = (asked.fixed.environment, asked.fixed.preload, asked.ranks.simulate)
     if (
         asked.search.verifies_only
+        or (place.is_part and asked.search.limited_to is None)
         or circumstances != ({}, [], None)
         or (asked.ranks.bind, asked.ranks.map_by) != (own.bind, own.map_by)
         or (campaign.site_rules or "") != place.site_rules

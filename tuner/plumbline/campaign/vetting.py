@@ -194,8 +194,8 @@ FIRST = 4  # pairs of launches after which what does not even seem slower is mea
 class Vetted(msgspec.Struct, frozen=True):
     """The outcome of a turn: the `winners` that are kept, with what takes the place of others; the
     `table`. `changed`: some were dropped, so that what is exported is not yet what was measured,
-    and the table has one look. `stage`: of the table; `ridden`: the suite that has its cells in
-    other uses."""
+    and the table has one look, or the table waits for a search. `stage`: of the table; `ridden`:
+    the suite that has its cells in other uses."""
 
     winners: list[Winner]
     table: list[Verdict]
@@ -260,9 +260,12 @@ class Vetting:
         winners: Sequence[Winner],
         current: Sequence[Verdict],
         uses: OtherUses,
+        *,
+        table_waits: bool = False,
     ) -> Vetted:
-        """`current`: the table so far; `uses`: its cells in other ways of use. Files that would be
-        the same as those measured last are not measured again."""
+        """`current`: the table so far; `uses`: its cells in other ways of use; `table_waits`: it is
+        measured after the search that comes next. Files that would be the same as those measured
+        last are not measured again."""
         suite = Suite("confirm", number)
         winners = self._accepted(winners)
         if winners:
@@ -272,7 +275,7 @@ class Vetting:
         if self._standing and exported_alike(self._standing.winners, winners):
             return self._standing
         self._standing = None
-        vetted = self._cold(number, suite, winners, current, uses)
+        vetted = self._cold(number, suite, winners, current, uses, table_waits=table_waits)
         if not vetted.changed:
             self._standing = vetted
         return vetted
@@ -284,6 +287,8 @@ class Vetting:
         winners: Sequence[Winner],
         current: Sequence[Verdict],
         uses: OtherUses,
+        *,
+        table_waits: bool,
     ) -> Vetted:
         """Confirm with the exported files in force, in launches of their own."""
         store, stage = self._store, f"round-{number}"
@@ -292,11 +297,14 @@ class Vetting:
         missed = self._proven.missed(number, winners, environment)
         if lost := missed or self._wrong(number, winners, environment):
             return Vetted(self._without(lost, winners), list(current), True)
-        table = self._table = self._new_table(stage, suite, winners, environment, uses)
+        table = self._new_table(stage, suite, winners, environment, uses)
+        self._table = None if table_waits else table
         faster = [winner for winner in winners if self._acceptance.shows_gain(winner)]
         done = self._confirmed = confirm(
             self._context,
-            ConfirmTurn(suite, table, winners, environment, self._confirmed, faster),
+            ConfirmTurn(
+                suite, table, winners, environment, self._confirmed, faster, table_waits=table_waits
+            ),
         )
         for cell, logs in done.beside.items():
             winner = deciding(done.in_force, cell)
@@ -307,6 +315,8 @@ class Vetting:
             return Vetted(self._replaced(kept, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
+        if table_waits:
+            return Vetted(done.winners, list(current), True)
         self._tell_unknown(done.winners)
         # The table that a campaign ends with is looked at to its end, whatever time it takes.
         verdicts = table.decide()

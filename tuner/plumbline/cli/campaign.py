@@ -8,7 +8,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -493,9 +493,12 @@ def run_task(
                 "(--budget)"
             )
         try:
-            fresh = manner.fresh_launches
-            staying = contextlib.nullcontext() if fresh else ranks.keeping_ranks(manner.shared)
-            with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar, staying:
+            with contextlib.ExitStack() as staying:
+                if not manner.fresh_launches:
+                    shared = staying.enter_context(_shared_ranks(program, db, task, manner.shared))
+                    staying.enter_context(ranks.keeping_ranks(shared))
+                forecast = Forecast(settings.sampling.launches)
+                bar = staying.enter_context(progress.Bar(forecast=forecast))
                 other_work = OtherWork(WAIT_SECONDS if manner.wait_for_quiet else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)
                 store.limit_seconds = manner.limit_seconds
@@ -511,6 +514,34 @@ def run_task(
             exported.release_folder(folder)
         by_policy(db, settings.keeping.policy)
     return campaign.id
+
+
+@contextlib.contextmanager
+def _shared_ranks(
+    program: ProgramOptions, db: Database, task: Task, shared: Panel | None
+) -> Iterator[Panel | None]:
+    """Yield the ranks that a campaign visits: those that are `shared`, or the first ones of the key
+    `within`; None: its own."""
+    from plumbline.site import first_ranks
+
+    whole = task.settings.ranks.whole
+    if shared is not None or whole is None:
+        yield shared
+        return
+    largest = msgspec.structs.replace(
+        task, settings=msgspec.structs.replace(task.settings, ranks=whole)
+    )
+    first = first_ranks.first_ranks(largest, program.database.parent)
+    if first is None:
+        yield None
+        return
+    try:
+        with progress.Bar() as bar:
+            used = first.check(db, task, bar)
+        common.remark(f"ranks: {used}")
+        yield first.panel if used.shared else None
+    finally:
+        first.close()
 
 
 def _held(ranks: Starter) -> str:

@@ -24,9 +24,18 @@ from plumbline.core import application as applications
 from plumbline.core.application import Application, Calls
 from plumbline.results import control_record, profiling
 from plumbline.results.profiling import ProfiledRun
-from plumbline.settings import campaign_file, identity, ranks_asked, site_rules
+from plumbline.settings import (
+    LAYOUT_ALONE,
+    RANKS_ALONE,
+    campaign_file,
+    identity,
+    ranks_asked,
+    site_rules,
+)
 from plumbline.settings.ranks_asked import Start
 from plumbline.settings.toolchain import find_toolchain
+from plumbline.site import layouts
+from plumbline.site.layouts import RankLayout
 from plumbline.system import answers, paths, process, version
 from plumbline.system.words import counted
 from plumbline_db import campaigns, cost, lock, scratch, spool, user_files
@@ -87,7 +96,7 @@ def _prepared(request: TunedCommand, tell: Tell) -> PreparedStart:
     start = ranks_asked.of(request.application, os.environ, request.binary)
     job = _Job(request, start, tell)
     profile = job.profile()
-    found = job.knowledge()
+    found = job.knowledge(profile)
     if profile is None:
         tell(f"{job.name}: no profile yet, so this run is recorded and the next one is tuned")
     else:
@@ -253,19 +262,45 @@ class _Job:
         except (OSError, PlumblineError):
             return None
 
-    def knowledge(self) -> Knowledge:
-        """Return what the databases contain, as far as they can be read."""
+    def knowledge(self, profile: Application | None) -> list[Knowledge]:
+        """Return what the databases contain, as far as they can be read: about all ranks, then
+        about the communicators of fewer ranks in a profile."""
         readable: list[Path] = []
         for path in dict.fromkeys((self._request.database.absolute(), self._own)):
             with self._telling("nothing is known from it"):
                 if path.exists():
                     Database.open(path).close()
                     readable.append(path)
-        known = Knowledge([], {})
-        with self._telling("nothing is known"):
-            now = datetime.datetime.now(datetime.UTC)
-            known = place_knowledge.read(readable, self.place, now)
+        known: list[Knowledge] = []
+        for place in [self.place, *(self._parts(profile) if profile else ())]:
+            found = Knowledge(place)
+            with self._telling("nothing is known"):
+                now = datetime.datetime.now(datetime.UTC)
+                found = place_knowledge.read(readable, place, now)
+            known.append(found)
         return known
+
+    def _parts(self, profile: Application) -> Iterator[KnownPlace]:
+        """Yield the places of communicators of fewer ranks, those with most work first. Where ranks
+        share cores, some of them alone are faster than beside the others: there is none."""
+        settings = self.place.settings
+        ranks = settings.ranks
+        units = self.place.toolchain.launcher.processing_units()
+        if ranks.placement(units).oversubscribed:
+            return
+        own = RankLayout(ranks.node_count, ranks.ppn)
+        work = layouts.of_application(profile)
+        for layout in sorted(work, key=lambda each: -work[each]):
+            if layout == own or layout.nodes > own.nodes or layout.ppn > own.ppn:
+                continue
+            nodes = None if ranks.place is None else layout.nodes
+            few = settings.but(
+                nprocs=layout.nprocs,
+                nodes=nodes,
+                within=str(own),
+                limited_to=RANKS_ALONE if own.nodes == 1 else LAYOUT_ALONE,
+            )
+            yield msgspec.structs.replace(self.place, settings=few, is_part=True)
 
     @contextlib.contextmanager
     def _telling(self, what: str) -> Iterator[None]:
@@ -275,11 +310,11 @@ class _Job:
         except PlumblineError as error:
             self._tell(f"{what}: {error}")
 
-    def active_files(self, known: Knowledge) -> ActiveFiles | None:
+    def active_files(self, known: Sequence[Knowledge]) -> ActiveFiles | None:
         files = None
         with self._telling("no winners are in force"):
             slower = control_record.slow_rules(self.profile_file.with_suffix(_SLOWER))
-            files = known.active_files(self.place, self._folder, slower)
+            files = place_knowledge.active_files(known, self._folder, slower)
         return files
 
     def in_force(self, files: ActiveFiles, usual: dict[str, str]) -> dict[str, str]:
@@ -300,32 +335,48 @@ class _Job:
 
     # --- measuring ------------------------------------------------------------------------------
 
-    def tuned(self, profile: Application, known: Knowledge, deadline: float) -> Knowledge:
+    def tuned(
+        self, profile: Application, known: list[Knowledge], deadline: float
+    ) -> list[Knowledge]:
         """Measure what is unknown and worth it, a portion after the other, as long as time is left.
         Return what is known then."""
-        lacking = known.lacking(profile, self.place)
-        calls = self._not_given_up(profile, lacking)
-        if len(calls) < len(lacking):
+        lacking = [calls for each in known for calls in each.lacking(profile)]
+        wanted = self._wanted(profile, known)
+        left = len(lacking) - len(self._not_given_up(profile, lacking))
+        if left:
             self._tell(
-                f"{self.name}: {counted(len(lacking) - len(calls), 'kind')} of calls left to the "
+                f"{self.name}: {counted(left, 'kind')} of calls left to the "
                 f"library: {_MOST_BUDGETS} budgets, or a whole campaign, did not decide"
             )
-        if not calls:
+        if wanted is None:
             self._tell(f"{self.name}: every call that matters is known; nothing is measured")
         finished = "none yet"
-        while calls and finished:
+        while wanted and finished:
             measured: list[Calls] = []
             try:
-                finished, measured = self._measure(profile, calls, deadline)
+                finished, measured = self._measure(profile, *wanted, deadline)
             except (PlumblineError, OSError) as error:
                 self._tell(f"not measured: {error}")
                 finished = ""
-            known = self.knowledge()
-            calls = self._not_given_up(profile, known.lacking(profile, self.place))
-            if finished and not any(each in calls for each in measured):
+            known = self.knowledge(profile)
+            wanted = self._wanted(profile, known)
+            if finished and not (wanted and any(each in wanted[1] for each in measured)):
                 # A campaign that a later job continues is left out: it is imported once.
                 _put_into_spool(self._own, finished, self._tell)
         return known
+
+    def _wanted(
+        self, profile: Application, known: Sequence[Knowledge]
+    ) -> tuple[KnownPlace, list[Calls]] | None:
+        """Return the calls that are measured next, all of one place: those of the place with the
+        calls that may save most. None: nothing is worth it."""
+        best: tuple[KnownPlace, list[Calls]] | None = None
+        most_seconds = 0.0
+        for each in known:
+            calls = self._not_given_up(profile, each.lacking(profile))
+            if calls and each.saving(calls[0]) > most_seconds:
+                best, most_seconds = (each.place, calls), each.saving(calls[0])
+        return best
 
     def _not_given_up(self, profile: Application, lacking: Sequence[Calls]) -> list[Calls]:
         """Return the calls without those that are measured no more until results are old: of a
@@ -346,11 +397,11 @@ class _Job:
         return [each for each in lacking if each not in given_up]
 
     def _measure(
-        self, profile: Application, calls: Sequence[Calls], deadline: float
+        self, profile: Application, place: KnownPlace, calls: Sequence[Calls], deadline: float
     ) -> tuple[str, list[Calls]]:
-        """Run a campaign for the first of these calls until it ends, or until the budget is used
-        up. Return its id if it ended and another one may follow, else an empty text, and its calls.
-        Raises PlumblineError where the database cannot be read, OSError for files."""
+        """Run a campaign for the first of these calls of a place until it ends, or until the budget
+        is used up. Return its id if it ended and another one may follow, else an empty text, and
+        its calls. Raises PlumblineError where the database cannot be read, OSError for files."""
         seconds = deadline - time.monotonic()
         seconds -= min(_KEPT_SECONDS, _KEPT_SHARE * self._request.seconds)
         if seconds < _LEAST_SECONDS:
@@ -367,8 +418,11 @@ class _Job:
         reduced, earlier = self._portion(profile, applications.alike(calls))
         way = applications.way(reduced.calls)
         share = sum(each.work_seconds for each in reduced.calls) / (profile.seconds or 1.0)
+        ranks = place.settings.ranks
+        where = f" on communicators of {counted(ranks.nprocs, 'rank')}" if place.is_part else ""
         self._tell(
-            f"{self.name}: measuring {counted(len(reduced.calls), 'kind')} of calls, {share:.1%} "
+            f"{self.name}: measuring {counted(len(reduced.calls), 'kind')} of calls{where}, "
+            f"{share:.1%} "
             f"of its time, for at most {seconds:.0f} s"
             + "".join(f", {key} {value}" for key, value in way.items())
         )
@@ -376,7 +430,7 @@ class _Job:
         with scratch.folder(self._folder) as folder:
             file = folder / "calls.json"
             applications.write(file, reduced)
-            words = self._campaign(file, earlier, _IN_LAUNCHES * seconds)
+            words = self._campaign(file, place, earlier, _IN_LAUNCHES * seconds)
             for key, value in way.items():
                 words += ["--type", value] if key == "type" else ["--set", f"{key}={value}"]
             ended = process.run(words, timeout_seconds=seconds, cap_bytes=1 << 16)
@@ -396,7 +450,8 @@ class _Job:
             return reduced, None
         with Database.open(self._own) as db:
             for campaign, begun in self._campaigns_of(db, profile):
-                if campaign.state != "finished":
+                here = (begun.calls[0].nprocs, begun.calls[0].nodes)
+                if campaign.state != "finished" and here == (calls[0].nprocs, calls[0].nodes):
                     return begun, campaign
             while (earlier := self._last_with(db, reduced)) is not None and number > 1:
                 if self._is_old(earlier):
@@ -405,10 +460,17 @@ class _Job:
                 reduced = msgspec.structs.replace(profile, calls=list(calls[:number]))
         return reduced, earlier
 
-    def _campaign(self, profile: Path, earlier: Campaign | None, seconds: float) -> list[str]:
+    def _campaign(
+        self, profile: Path, place: KnownPlace, earlier: Campaign | None, seconds: float
+    ) -> list[str]:
         """Return the words of the campaign. The seconds are added to those of an earlier one."""
-        words = ["--db", str(self._own), "--nprocs", str(self.place.settings.ranks.nprocs)]
+        ranks = place.settings.ranks
+        words = ["--db", str(self._own), "--nprocs", str(ranks.nprocs)]
         words += ["--profile", str(profile), "--set", "settings=none"]
+        if place.is_part:
+            words += ["--set", f"within={ranks.within}"]
+            words += ["--set", f"limited_to={place.settings.search.limited_to}"]
+            words += [] if ranks.nodes is None else ["--set", f"nodes={ranks.nodes}"]
         if self._request.mpi_prefix is not None:
             words += ["--mpi", str(self._request.mpi_prefix)]
         if earlier is not None and earlier.state == "finished" and self._is_old(earlier):

@@ -3,6 +3,7 @@ put."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -39,6 +40,18 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Several machines in place of this one (docs/clusters.md)."""
     job: JobTable | None = None
     """The nodes of a scheduler's job in place of this machine (docs/clusters.md)."""
+    within: str | None = None
+    """Ranks that stay alive (4x8: 8 on each of 4 nodes), whose first ones measure, and groups of
+    them at a time, if as fast so."""
+
+    @property
+    def whole(self) -> Ranks | None:
+        """Return the ranks whose first ones these are; None: these are all."""
+        if self.within is None:
+            return None
+        nodes, ppn = map(int, self.within.split("x"))
+        own_nodes = None if self.nodes is None and self.place is None else nodes
+        return msgspec.structs.replace(self, nprocs=nodes * ppn, nodes=own_nodes, within=None)
 
     @property
     def place(self) -> msgspec.Struct | None:
@@ -99,6 +112,8 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             yield "a simulated machine binds no ranks"
         if sum(getattr(self, key) is not None for key in PLACES) > 1:
             yield f"at most one of the tables {', '.join(PLACES)} can say where ranks come from"
+        if self.within is not None:
+            yield from _unfit_within(self.within, nodes, nprocs // max(1, nodes))
         if not self.nprocs and self.job is not None:
             yield "nprocs must be given outside of a scheduler's job"
 
@@ -110,6 +125,16 @@ def _unfit(machine: Simulation, nprocs: int, nodes: int) -> Iterator[str]:
     problem = simulation.problem(machine, nodes)
     if problem is not None:
         yield problem
+
+
+def _unfit_within(text: str, nodes: int, ppn: int) -> Iterator[str]:
+    """Return why these ranks are not the first ones of others."""
+    if not re.fullmatch(r"[1-9]\d{0,6}x[1-9]\d{0,6}", text):
+        yield f"within = {text!r}: NODESxRANKS, for example 4x8"
+        return
+    all_nodes, all_ppn = map(int, text.split("x"))
+    if all_nodes < nodes or all_ppn < ppn:
+        yield f"within = {text!r} has no room for {nodes}x{ppn}"
 
 
 def default_nprocs() -> int:
