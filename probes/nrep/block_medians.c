@@ -3,13 +3,13 @@
  * Analysis, section 9.5.3). Samples of a block are alike; blocks, with all other cases between
  * them, say what time does to a case.
  *
- * Fewer than five blocks do not know how much they differ. */
+ * Fewer than three blocks do not know how much they differ. */
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 
 #include <math.h>
 
-enum { LEAST_BLOCKS = 5 };
+enum { LEAST_BLOCKS = 3 };
 
 static double value(const int64_t *ns, int count, int window, double *room)
 {

@@ -67,7 +67,7 @@ def median_ci(values: np.ndarray, window: int) -> float:
 
 def block_medians(values: np.ndarray, window: int) -> float:
     blocks = len(values) // window
-    if blocks < 5:
+    if blocks < 3:
         return math.nan
     medians = np.median(values[: blocks * window].reshape(blocks, window), axis=1)
     return float(np.std(medians, ddof=1) / math.sqrt(blocks) / np.mean(medians))

@@ -425,13 +425,13 @@ class Ends:
         self._samples[case] += len(ns)
         count = len(medians)
         error = math.inf
-        if count >= 5:
+        if count >= 3:
             error = statistics.stdev(medians) / math.sqrt(count) / statistics.fmean(medians)
         met = error < self._limit
         if not met and count < self._blocks:
             return []
         self.ended.add(case)
-        criterion = Criterion("block_medians", self._limit, error if count >= 5 else None)
+        criterion = Criterion("block_medians", self._limit, error if count >= 3 else None)
         return [Nrep(case, self._samples[case], "criteria" if met else "maximum", [criterion])]
 
 

@@ -22,8 +22,11 @@ static int is_derived(MPI_Datatype type)
 
 static int is_slow(int count, MPI_Datatype type)
 {
-    if (!getenv("SLOW_SEND_EAGER"))
-        return is_derived(type);
+    static int asks_for_size = -1; /* a look costs as much as a twentieth of a short message */
+    if (asks_for_size < 0)
+        asks_for_size = getenv("SLOW_SEND_EAGER") != NULL;
+    if (!asks_for_size)
+        return type != MPI_BYTE && is_derived(type);
     int size;
     PMPI_Type_size(type, &size);
     return count * size >= 4096 && !getenv("OMPI_MCA_btl_vader_eager_limit") &&

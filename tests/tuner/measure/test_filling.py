@@ -89,12 +89,15 @@ def test_calls_of_a_stream_are_one_sample() -> None:
     assert [plan.calls_of_a_sample(case) for case in plan.cases] == [10, 1]
 
 
-@pytest.mark.parametrize(("spread", "precision"), [(0.0, 0.01), (0.015, 0.01), (0.04, 0.02)])
+@pytest.mark.parametrize(("spread", "precision"), [(0.0, 0.01), (0.008, 0.01), (0.04, 0.04)])
 def test_a_case_need_be_no_surer_than_launches_are_alike(spread: float, precision: float) -> None:
+    """At later looks, which cells on the border reach, half of that."""
     filling = Filling()
     filling.differ(spread)
     asked = msgspec.structs.replace(SMALL, precision=0.01)
     assert filling.filled("search", asked).precision == precision
+    later = filling.filled("before", asked, is_first=False).precision
+    assert later == max(0.01, spread / 2)
     assert filling.filled("search", SMALL).precision == 0  # it takes all blocks
     assert filling.no_surer(asked).precision == precision
     assert filling.no_surer(SMALL) == SMALL

@@ -22,7 +22,7 @@ from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, findings
+from plumbline_db import campaigns, findings, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
@@ -372,6 +372,25 @@ def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path:
     (process_wide,) = findings.get_winners(db, done.id)
     assert process_wide.function == EVERY_FUNCTION and process_wide.removes == ["GL12@16384"]
     assert [search.function for search in findings.all_searches(db, done.id)] == [EVERY_FUNCTION]
+
+
+def test_the_table_waits_for_a_search_of_all_cells(db: Database, tmp_path: Path) -> None:
+    """Winners of that search change it; until then only what the settings may slow down counts."""
+    starter = Machine(
+        lambda name, size, _: 0.5 if (name, size) == ("MPI_Allreduce", 16384) else 1.0,
+        planted.costs(),
+        launch_noise=0.3,
+    )
+    sizes = [8, 16, 32, 64, 128, 256, 16384]
+    asked = {"settings": None, "guidelines": ["GL12"], "sizes": sizes, "all": True}
+    done = whole.campaign(db, starter, planted.settings(**asked), tmp_path / "exports")
+    assert EVERY_FUNCTION in {winner.function for winner in findings.get_winners(db, done.id)}
+    assert sorted(findings.stages(db, done.id)) == ["after", "before", "round-2"]
+    variants = {
+        suite: {median.case.variant for median in runs.medians(db, done.id, [suite])}
+        for suite in ("confirm-1", "confirm-2")
+    }
+    assert variants["confirm-1"] == {"default"} < variants["confirm-2"]
 
 
 def done_by(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:

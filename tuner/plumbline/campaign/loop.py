@@ -312,9 +312,10 @@ class CampaignLoop:
         self._turn += 1
         begun = self._store.spent_seconds
         uses = self._other_uses(whole=False)
-        # The first search will change the table with settings of the process alone in force.
-        waits = self._settings.search.tries_usual_settings and self._hints is None
-        waits = waits and not self._searched and self._settings.search.goes_on(0)
+        # Whatever it says, the first search looks into all cells, and changes the table.
+        search = self._settings.search
+        waits = search.tries_usual_settings and search.all and search.goes_on(0)
+        waits = waits and not self._searched and self._hints is None
         vetted = self._vetting.turn(self._turn, self._winners, self._table, uses, table_waits=waits)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
         self._ridden[vetted.stage] = vetted.ridden

@@ -40,7 +40,9 @@ from plumbline_db.records import Event, Failure, Run, Suite
 # known from those before it: what a call of each case took, and how much more time there was beside
 # the calls. A launch whose ranks were alive already measures for as long as one that starts them,
 # so that both are equally sure. Nor is a case measured longer in a launch than launches differ: its
-# standard error may be half of that, as what is left then is a quarter of the variance. Pure.
+# standard error may be as large as that in races and at first looks, which decide most cells
+# however they are measured, and half of that at later looks: that leaves a quarter of the
+# variance. Pure.
 
 # A launch measures for so many times of a start: where it judges a table, and elsewhere. Ranks
 # stay alive, so that most launches do not start any.
@@ -52,7 +54,7 @@ _EXPLORES = frozenset(("search",))  # kinds of launches that judge no table
 MOST_REPS = 16
 MOST_BLOCKS = 1.5
 _ANY = ""  # kind of launch
-_USUAL_SPREAD = 0.05  # of medians of a case between launches, until launches have shown theirs
+_USUAL_SPREAD = 0.1  # of medians of a case between launches, until launches have shown theirs
 
 
 class Filling:
@@ -82,11 +84,12 @@ class Filling:
         if seconds:
             self._times_calls[kind] = self._times_calls[_ANY] = cost.measuring / seconds
 
-    def filled(self, kind: str, plan: Plan) -> Plan:
+    def filled(self, kind: str, plan: Plan, *, is_first: bool = True) -> Plan:
         """`plan` with as many samples as can be taken in the time of STARTS starts: first more of
-        them in a block, then more blocks; never fewer than it has."""
+        them in a block, then more blocks; never fewer than it has. `is_first`: it is for a first
+        look."""
         usual = self._seconds(kind, plan)
-        plan = self.no_surer(plan)
+        plan = self.no_surer(plan, is_first=is_first)
         if self._start_seconds is None or not usual:
             return plan
         judges = bool(plan.precision) and kind not in _EXPLORES
@@ -96,9 +99,10 @@ class Filling:
         blocks = int(plan.blocks * min(times * plan.reps / reps, MOST_BLOCKS))
         return msgspec.structs.replace(plan, reps=reps, blocks=blocks)
 
-    def no_surer(self, plan: Plan) -> Plan:
+    def no_surer(self, plan: Plan, *, is_first: bool = True) -> Plan:
         """`plan` with a `precision` that is no finer than launches are alike, where it has one."""
-        precise = max(plan.precision, self._spread / 2) if plan.precision else 0.0
+        enough = self._spread if is_first else self._spread / 2
+        precise = max(plan.precision, enough) if plan.precision else 0.0
         return msgspec.structs.replace(plan, precision=precise)
 
     def _seconds(self, kind: str, plan: Plan) -> float:
@@ -237,7 +241,9 @@ class LaunchStore:
         counted = bool(self.repetitions) and any(case.reps for case in plan.cases)
         if counted or self.starter.family.simulates:
             return plan
-        return self._filling.filled(_kind(suite), plan)
+        return self._filling.filled(
+            _kind(suite), plan, is_first=suite.look == 1 or suite.stage in _EXPLORES
+        )
 
     def no_surer(self, plan: Plan) -> Plan:
         """`plan` whose cases end once they are as sure as launches of this campaign are alike."""

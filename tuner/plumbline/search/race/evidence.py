@@ -38,7 +38,7 @@ _WEIGHT = 4
 # A cold candidate is compared across launches.
 COLD = 2.0
 # A case that is sure ends after at least so many blocks (probes/nrep/block_medians.c).
-_LEAST_BLOCKS = 5
+_LEAST_BLOCKS = 3
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
 _MEDIAN = math.pi / 2  # variance of a median over that of a mean
 
