@@ -91,13 +91,13 @@ def test_calls_of_a_stream_are_one_sample() -> None:
 
 @pytest.mark.parametrize(("spread", "precision"), [(0.0, 0.01), (0.008, 0.01), (0.04, 0.04)])
 def test_a_case_need_be_no_surer_than_launches_are_alike(spread: float, precision: float) -> None:
-    """At later looks, which cells on the border reach, half of that."""
+    """At later looks, which cells on the border reach, a quarter of that."""
     filling = Filling()
     filling.differ(spread)
     asked = msgspec.structs.replace(SMALL, precision=0.01)
     assert filling.filled("search", asked).precision == precision
     later = filling.filled("before", asked, is_first=False).precision
-    assert later == max(0.01, spread / 2)
+    assert later == max(0.01, spread / 4)
     assert filling.filled("search", SMALL).precision == 0  # it takes all blocks
     assert filling.no_surer(asked).precision == precision
     assert filling.no_surer(SMALL) == SMALL

@@ -55,7 +55,7 @@ _EARLY = 5
 # among those of the first look.
 _FIRST_LOOK = FEW
 _FIRST_BLOCKS = 3
-BLOCKS = 4  # of a launch that has all comparisons; those that have a few take the usual ones
+BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
 # Messages that take long are waited for in so many short launches, with pauses.
 _MOST_FOR_SLOW = 40
 PAUSE_SECONDS = 0.25

@@ -41,8 +41,7 @@ from plumbline_db.records import Event, Failure, Run, Suite
 # the calls. A launch whose ranks were alive already measures for as long as one that starts them,
 # so that both are equally sure. Nor is a case measured longer in a launch than launches differ: its
 # standard error may be as large as that in races and at first looks, which decide most cells
-# however they are measured, and half of that at later looks: that leaves a quarter of the
-# variance. Pure.
+# however they are measured, and a quarter of that at later looks, which few cells reach. Pure.
 
 # A launch measures for so many times of a start: where it judges a table, and elsewhere. Ranks
 # stay alive, so that most launches do not start any.
@@ -101,7 +100,7 @@ class Filling:
 
     def no_surer(self, plan: Plan, *, is_first: bool = True) -> Plan:
         """`plan` with a `precision` that is no finer than launches are alike, where it has one."""
-        enough = self._spread if is_first else self._spread / 2
+        enough = self._spread if is_first else self._spread / 4
         precise = max(plan.precision, enough) if plan.precision else 0.0
         return msgspec.structs.replace(plan, precision=precise)
 
