@@ -195,7 +195,7 @@ def test_rules_of_communicators_stand_beside_those_of_all_ranks(
 ) -> None:
     """A campaign that is not limited to its ranks may change calls of all ranks."""
     path = tmp_path / "part.db"
-    few = settings(nprocs=2, limited_to="ranks")
+    few = settings(nprocs=2, limited_to="ranks", within="1x4")
     with Database.open(path, write=True) as db:
         run(db, tmp_path / "part", SimulatedStarter(planted.costs(), nprocs=2), few)
     part = msgspec.structs.replace(PLACE, settings=few, is_part=True)
@@ -206,6 +206,22 @@ def test_rules_of_communicators_stand_beside_those_of_all_ranks(
     assert {each.nprocs for each in files.winners} == {2, PLACE.settings.ranks.nprocs}
     rules = (files.script.parent / "plumbline.profile").read_text()
     assert "nprocs=2" in rules
+    place_knowledge.store_slower(
+        path,
+        PLACE,
+        "program-1x4",
+        [
+            SlowRule(
+                "MPI_Allreduce", 0, 1 << 30, (NOW + datetime.timedelta(days=1)).isoformat(), 2, 2
+            )
+        ],
+    )
+    whole, known = read(finished, path), read(finished, path, place=part)
+    assert len(whole.slower) == len(known.slower) == 1  # switched off in a job of all ranks
+    fewer = place_knowledge.active_files([whole, known], tmp_path / "files")
+    assert fewer is not None
+    left = {(each.nprocs, each.function) for each in files.winners} - {(2, "MPI_Allreduce")}
+    assert {(each.nprocs, each.function) for each in fewer.winners} == left
     with Database.open(path, write=True) as db:
         run(db, tmp_path / "all", SimulatedStarter(planted.costs(), nprocs=2), settings(nprocs=2))
     assert len(read(path, place=part).sources) == 1

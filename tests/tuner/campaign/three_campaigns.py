@@ -1,6 +1,6 @@
 """Three campaigns in a row on the real library: in fresh launches with the exported files in force,
-in turn with launches without, no cell is significantly slower than before, and the number of
-violations has not risen on the way.
+in turn with launches without, no cell is significantly slower than before, and no round has fewer
+violations than the last one.
 
 Minutes, so it is not among the tests that pytest finds: `make test-campaigns`."""
 
@@ -52,7 +52,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int, mpirun: None) -> None:
         ]
         chosen = findings.get_winners(db, started.id)
     print(f"\nseed {seed}: violations {counts}, {len(chosen)} winners")
-    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == min(counts) < counts[0]
     with Database.open(tmp_path / "fresh.db", write=True) as db:
         again = settings.but(seed=settings.sampling.seed + 1000)
         other = identity.begin(db, toolchain, again, new=False)

@@ -33,7 +33,8 @@ def test_what_was_switched_off_is_added_up(tmp_path: Path) -> None:
     kept, slower = tmp_path / "a.control.json", tmp_path / "a.slower.json"
     assert control_record.slow_rules(slower) == []
     first = record(tmp_path, ("MPI_Bcast", 5000), ("MPI_Reduce", None))
-    bcast = SlowRule("MPI_Bcast", 64, 65536, TIME)
+    ranks = (RULE["nprocs_from"], RULE["nprocs_to"])
+    bcast = SlowRule("MPI_Bcast", 64, 65536, TIME, *ranks)
     assert control_record.take(first, kept, slower, TIME) == [bcast]
     assert kept.is_file() and not first.exists()
     fine = record(tmp_path, ("MPI_Reduce", None))

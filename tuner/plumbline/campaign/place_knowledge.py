@@ -22,6 +22,7 @@ from plumbline.measure import tables
 from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
 from plumbline.settings import Settings, identity
 from plumbline.settings.identity import Identity
+from plumbline.settings.ranks import Ranks
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, findings, machines, started
 from plumbline_db.connection import Database
@@ -52,12 +53,17 @@ class KnownPlace(msgspec.Struct, frozen=True):
     site_rules: str = ""
     is_part: bool = False
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Return library, processor, nodes and ranks per node: what must be equal in a campaign.
-        The host may be another one of the same kind."""
-        fingerprint, ranks = self.toolchain.installation.library.fingerprint, self.settings.ranks
-        return fingerprint, *_processor(self.toolchain.machine), ranks.node_count, ranks.ppn
+    def is_of(self, db: Database, row: Campaign, ranks: Ranks) -> bool:
+        """Return whether a row of a database was measured with this library and processor, nodes
+        and ranks per node. The host may be another one of the same kind."""
+        library = machines.library(db, row.library_fingerprint)
+        there = _processor(machines.machine(db, row.machine))
+        return (library.fingerprint, there, row.nodes, row.ppn) == (
+            self.toolchain.installation.library.fingerprint,
+            _processor(self.toolchain.machine),
+            ranks.node_count,
+            ranks.ppn,
+        )
 
 
 def _processor(machine: Machine) -> tuple[object, ...]:
@@ -77,12 +83,14 @@ class KnownCampaign(msgspec.Struct, frozen=True):
 
 class SlowRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule of an application's files that was slower than the library in the application itself,
-    and when (ISO 8601, UTC)."""
+    and when (ISO 8601, UTC); `nprocs_from`, `nprocs_to`: of communicators of so many ranks."""
 
     function: str
     bytes_from: int
     bytes_to: int
     time: str
+    nprocs_from: int = 0
+    nprocs_to: int = 2**31 - 1
 
     def __post_init__(self) -> None:
         _time(self.time)
@@ -198,14 +206,14 @@ def _time(text: str) -> datetime.datetime:
 def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict[str, list[int]]:
     """Return the sizes by function that a campaign measured and, as far as they were worth it,
     searched; nothing for a campaign of another place, or of other circumstances."""
-    if campaign.state != "finished" or not _is_of(db, place, campaign):
+    own = place.settings.ranks
+    if campaign.state != "finished" or not place.is_of(db, campaign, own):
         return {}
     try:
         asked = identity.settings_of(campaign.settings)
         sizes = tables.sizes_of(identity.chosen(place.toolchain, asked), asked)
     except PlumblineError:
         return {}
-    own = place.settings.ranks
     circumstances = (asked.fixed.environment, asked.fixed.preload, asked.ranks.simulate)
     if (
         asked.search.verifies_only
@@ -224,16 +232,12 @@ def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict
     return sizes
 
 
-def _is_of(db: Database, place: KnownPlace, row: Campaign) -> bool:
-    library = machines.library(db, row.library_fingerprint)
-    processor = _processor(machines.machine(db, row.machine))
-    return (library.fingerprint, *processor, row.nodes, row.ppn) == place.identity
-
-
 def _switched_off(db: Database, place: KnownPlace, job: Campaign) -> list[SlowRule]:
-    """Return the rules that a job of this place switched off; none where they cannot be read."""
+    """Return the rules that a job of this place, or of the ranks that it is a part of, switched
+    off; none where they cannot be read."""
+    ranks = place.settings.ranks
     with contextlib.suppress(ValueError):
-        if _is_of(db, place, job):
+        if place.is_of(db, job, ranks.whole or ranks):
             return msgspec.json.decode(job.settings, type=JobRules).slower
     return []
 
@@ -267,7 +271,9 @@ def _without_overlaps(
     a slower rule, has decided upon. Settings of the process come from the newest source alone,
     because the others were measured without them."""
     decided: dict[str, list[tuple[int, int]]] = {}
-    waiting = sorted(slower, key=lambda rule: _time(rule.time))
+    nprocs = settings.ranks.nprocs
+    own = (rule for rule in slower if rule.nprocs_from <= nprocs <= rule.nprocs_to)
+    waiting = sorted(own, key=lambda rule: _time(rule.time))
     for number, source in enumerate(sources):
         while waiting and _time(waiting[-1].time) > _time(source.campaign.finished):
             rule = waiting.pop()

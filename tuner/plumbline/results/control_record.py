@@ -15,6 +15,7 @@ from plumbline_db.errors import PlumblineError
 _MOST_BYTES = 1 << 20
 _MOST_RULES = 1000
 _ANY_BYTES = 2**63 - 1  # the end of a rule for all larger sizes
+_ANY_RANKS = 2**31 - 1
 
 
 def slow_rules(file: Path) -> list[SlowRule]:
@@ -43,6 +44,8 @@ def take(record: Path, kept: Path, slower: Path, time: str) -> list[SlowRule]:
                 rule.bytes_from,
                 _ANY_BYTES if rule.bytes_to is None else rule.bytes_to,
                 time,
+                rule.nprocs_from,
+                _ANY_RANKS if rule.nprocs_to is None else rule.nprocs_to,
             )
             for rule in decoded.rules
             if rule.switched_off_at is not None
