@@ -44,6 +44,7 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
     cells = [measurable(one.lhs, settings.sizes_of(one.lhs), 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)
     assert [one for one in found if one.verdict == "violated"] == []
-    assert {one.launches for one in found} <= set(claim_of(settings).design.launches)
+    looks = claim_of(settings).design.launches  # a cell may be left out of one of them
+    assert all(looks[0] <= one.launches <= looks[-1] for one in found)
     ratios = [one.ratio for one in found if one.ratio is not None]
     assert statistics.median(ratios) == pytest.approx(1.0, abs=0.05)
