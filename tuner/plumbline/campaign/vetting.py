@@ -275,7 +275,7 @@ class Vetting:
         if self._standing and exported_alike(self._standing.winners, winners):
             return self._standing
         self._standing = None
-        vetted = self._cold(number, suite, winners, current, uses, table_waits=table_waits)
+        vetted = self._cold(number, winners, current, uses, table_waits=table_waits)
         if not vetted.changed:
             self._standing = vetted
         return vetted
@@ -283,7 +283,6 @@ class Vetting:
     def _cold(
         self,
         number: int,
-        suite: Suite,
         winners: Sequence[Winner],
         current: Sequence[Verdict],
         uses: OtherUses,
@@ -291,7 +290,7 @@ class Vetting:
         table_waits: bool,
     ) -> Vetted:
         """Confirm with the exported files in force, in launches of their own."""
-        store, stage = self._store, f"round-{number}"
+        store, suite, stage = self._store, Suite("confirm", number), f"round-{number}"
         environment = self._files.put_in_force(winners)
         store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         missed = self._proven.missed(number, winners, environment)
