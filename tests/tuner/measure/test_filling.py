@@ -91,7 +91,7 @@ def test_calls_of_a_stream_are_one_sample() -> None:
 
 @pytest.mark.parametrize(("spread", "precision"), [(0.0, 0.01), (0.008, 0.01), (0.04, 0.04)])
 def test_a_case_need_be_no_surer_than_launches_are_alike(spread: float, precision: float) -> None:
-    """At later looks, which cells on the border reach, a quarter of that."""
+    """Later looks, which cells on the border reach, ask for a quarter of that."""
     filling = Filling()
     filling.differ(spread)
     asked = msgspec.structs.replace(SMALL, precision=0.01)

@@ -359,16 +359,21 @@ def test_a_joint_search_that_is_asked_again_takes_the_stored_launches(lab: Lab) 
 # --- in a campaign ------------------------------------------------------------------------------
 
 
-def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path: Path) -> None:
-    """No cell is searched whose violation they remove."""
+def done_by_usual_settings(db: Database, folder: Path, **asked: bool) -> Campaign:
+    """Run a campaign on a machine where a usual setting makes one large cell twice as fast."""
     starter = Machine(
         lambda name, size, _: 0.5 if (name, size) == ("MPI_Allreduce", 16384) else 1.0,
         planted.costs(),
         launch_noise=0.3,
     )
     sizes = [8, 16, 32, 64, 128, 256, 16384]
-    settings = planted.settings(settings=None, guidelines=["GL12"], sizes=sizes)
-    done = whole.campaign(db, starter, settings, tmp_path / "exports")
+    settings = planted.settings(settings=None, guidelines=["GL12"], sizes=sizes, **asked)
+    return whole.campaign(db, starter, settings, folder)
+
+
+def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path: Path) -> None:
+    """No cell is searched whose violation they remove."""
+    done = done_by_usual_settings(db, tmp_path / "exports")
     (process_wide,) = findings.get_winners(db, done.id)
     assert process_wide.function == EVERY_FUNCTION and process_wide.removes == ["GL12@16384"]
     assert [search.function for search in findings.all_searches(db, done.id)] == [EVERY_FUNCTION]
@@ -376,14 +381,7 @@ def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path:
 
 def test_the_table_waits_for_a_search_of_all_cells(db: Database, tmp_path: Path) -> None:
     """Winners of that search change it; until then only what the settings may slow down counts."""
-    starter = Machine(
-        lambda name, size, _: 0.5 if (name, size) == ("MPI_Allreduce", 16384) else 1.0,
-        planted.costs(),
-        launch_noise=0.3,
-    )
-    sizes = [8, 16, 32, 64, 128, 256, 16384]
-    asked = {"settings": None, "guidelines": ["GL12"], "sizes": sizes, "all": True}
-    done = whole.campaign(db, starter, planted.settings(**asked), tmp_path / "exports")
+    done = done_by_usual_settings(db, tmp_path / "exports", all=True)
     assert EVERY_FUNCTION in {winner.function for winner in findings.get_winners(db, done.id)}
     assert sorted(findings.stages(db, done.id)) == ["after", "before", "round-2"]
     variants = {

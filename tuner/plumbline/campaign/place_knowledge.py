@@ -105,7 +105,7 @@ class JobRules(msgspec.Struct, frozen=True):
 
 
 class Knowledge(msgspec.Struct, frozen=True):
-    """What is known of a `place`. `sources`: the newest first. `gains`: the share of time that
+    """The knowledge about a `place`. `sources`: the newest first. `gains`: the share of time that
     winners of a function save, in the middle, by function; of all places. `slower`: the rules that
     jobs of the place switched off."""
 
