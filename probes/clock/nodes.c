@@ -1,5 +1,6 @@
 #include "clock/nodes.h"
 
+#include "fnv.h"
 #include "system/alike.h"
 
 #include <stdio.h>
@@ -9,31 +10,23 @@
 
 enum { TAG_NODE = 20 };
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash(uint64_t value, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        value = (value ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return value;
-}
-
 /* What the kernel does not tell is left out. */
 static uint64_t identity(void)
 {
-    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    uint64_t value = PL_FNV_BEGIN;
     char text[MPI_MAX_PROCESSOR_NAME] = "";
     struct stat namespace;
     int length;
 
     PMPI_Get_processor_name(text, &length);
-    value = hash(value, text, strlen(text));
+    value = pl_fnv(value, text, strlen(text));
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (file) {
-        value = hash(value, text, fread(text, 1, sizeof text, file));
+        value = pl_fnv(value, text, fread(text, 1, sizeof text, file));
         fclose(file);
     }
     if (stat("/proc/self/ns/time", &namespace) == 0)
-        value = hash(value, &namespace.st_ino, sizeof namespace.st_ino);
+        value = pl_fnv(value, &namespace.st_ino, sizeof namespace.st_ino);
     return value;
 }
 

@@ -1,5 +1,6 @@
 /* The process around plans: one plan, or as many as are asked for while it lives. MPI is up once.
  */
+#include "measure/checks.h"
 #include "measure/idle.h"
 #include "measure/run.h"
 #include "simulated.h"
@@ -137,6 +138,7 @@ static bool load_profile(const struct pl_world *world, const char *path)
         return false;
     }
     load(path);
+    pl_checks_forget();
     return true;
 }
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from plumbline_db import ndjson
-from plumbline_db.probe_records import Footer, Header, ProbeRecord, Samples
+from plumbline_db.probe_records import Check, Footer, Header, ProbeRecord, Samples
 from tests.probes.launch import ENVIRONMENT, Probe, decode
 
 pytestmark = pytest.mark.mpi
@@ -350,6 +350,27 @@ def test_a_case_that_is_wrong_is_so_in_every_visit(
         records = decode(server.ask(lines))
         assert ("Check", {"case": 0, "outcome": "wrong"}) in shape(records)
         assert not any(isinstance(record, Samples) for record in records)
+
+
+def test_what_was_right_in_an_earlier_visit_is_checked_afterwards_alone(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    server = serve(environment=probe.fault("hundredth"))  # each hundredth Allreduce is wrong
+
+    def outcome(number_of_bytes: int, reps: int) -> tuple[str, str]:
+        lines = (
+            "set blocks=1 warmup=0 sync=barrier\ncase id=0 function=MPI_Allreduce type=MPI_INT "
+            f"op=MPI_SUM bytes={number_of_bytes} reps={reps}\n"
+        )
+        checks = [each for each in decode(server.ask(lines)) if isinstance(each, Check)]
+        return checks[-1].outcome, checks[-1].detail[:5]
+
+    assert outcome(400, 97) == ("ok", "")  # calls 1 to 99
+    assert outcome(400, 97) == ("ok", "")  # 100 to 197, of which the last one is checked
+    assert outcome(400, 2) == ("wrong", "after")  # 198 to 200
+    assert outcome(800, 97) == ("ok", "")  # 201 to 299
+    again, when = outcome(400, 2)  # 300: what was wrong once is checked before it is timed
+    assert (again, when == "after") == ("wrong", False)
 
 
 def test_a_rank_that_is_killed_while_it_waits_ends_all(serve: Callable[..., Server]) -> None:

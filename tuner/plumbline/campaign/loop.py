@@ -210,7 +210,7 @@ class CampaignLoop:
             store.progress.step("counting the repetitions that each case needs")
             store.repetitions = repetitions.counts(repetitions.predict(store, counting))
         store.progress.step("measuring the library as it is")
-        plan = tables.until_sure(settings, cases, store.repetitions)
+        plan = store.no_surer(tables.until_sure(settings, cases, store.repetitions))
         before = Suite("before")
         Series(store, before, plan, {}).advance(settings.sampling.launches)
         # With more ranks than cores the table is of calls after a barrier, and loops are alike.

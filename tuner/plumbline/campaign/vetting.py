@@ -476,7 +476,7 @@ class AcceptanceInTurn:
     ) -> None:
         self._store = store
         self._settings = settings
-        plan = tables.plan(settings, [])
+        plan = tables.until_sure(settings, [])
         self._plan = msgspec.structs.replace(plan, blocks=min(BLOCKS, plan.blocks))
         self._cells = [
             PlanCase(name, size) for name, measured in sizes.items() for size in measured
@@ -533,7 +533,7 @@ class AcceptanceInTurn:
 
         def arms(look: NextLook, cases: Sequence[PlanCase]) -> tuple[Arm, Arm]:
             every = tuple(dict.fromkeys([*cases, *others]))
-            plan = look.plan(msgspec.structs.replace(self._plan, cases=every))
+            plan = look.plan(store.no_surer(msgspec.structs.replace(self._plan, cases=every)))
             arm = Arm(look.suite(suite), plan, environment, store.starter.plain)
             return arm, arm.beside()
 
