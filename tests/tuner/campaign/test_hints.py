@@ -72,6 +72,9 @@ def test_on_an_unchanged_machine_winners_are_confirmed_and_nothing_is_searched(
     assert violated(db, after) == violated(db, before)
     stages = {run.suite.partition("-")[0] for run in runs.listing(db, after.id)}
     assert "search" not in stages and {"before", "confirm", "accept"} <= stages
+    # The same calls of the same library were right.
+    assert "trial" in {run.suite.partition("-")[0] for run in runs.listing(db, before.id)}
+    assert "trial" not in stages
     assert findings.all_searches(db, after.id) == []
     removed = {name for winner in findings.get_winners(db, before.id) for name in winner.removes}
     assert {

@@ -57,13 +57,21 @@ _FEW_RANKS = 2
 class Hints(msgspec.Struct, frozen=True):
     """Findings of the `campaign` of this id. `searched`: the cells that it, or one that it had
     hints of, has searched; `violated`: guideline, function and bytes of what was left. `before`:
-    of a campaign of another layout, the violations of its first table (None: of the same one)."""
+    of a campaign of another layout, the violations of its first table (None: of the same one).
+    `alike`: it was asked for as this one is, of the same release."""
 
     campaign: str
     winners: list[Winner]
     searched: set[Target]
     violated: set[tuple[str, str, int]]
     before: set[tuple[str, str, int]] | None = None
+    alike: bool = False
+
+    @property
+    def held(self) -> list[Winner]:
+        """The winners whose results are known to be right, and which were tried where messages take
+        long: the same calls of the same library."""
+        return self.winners if self.alike else []
 
     def winners_for(self, table: Sequence[Verdict], sizes: Sizes) -> list[Winner]:
         """The winners as if a search had just found them, each with the violations of `table` that
@@ -160,28 +168,28 @@ def hints_of(
     settled = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
     if elsewhere and campaign.nprocs <= _FEW_RANKS:
         settled = {cell for cell in settled if any(holds(winner, cell) for winner in winners)}
-    return Hints(campaign.id, winners, settled, set(still_violated), before)
+    alike = own != campaign and _is_alike(db, campaign, own)
+    return Hints(campaign.id, winners, settled, set(still_violated), before, alike)
 
 
 def newest_hints(db: Database, campaign: Campaign) -> str:
     """The id of the last finished campaign that was asked for as this one is, and was measured by
     the same release of the probe; AFRESH where there is none."""
     every = campaigns.own(db)
-    like = [
-        relative
-        for relative in every[: every.index(campaign)]
-        if relative.state == "finished" and _asked(relative) == _asked(campaign)
-    ]
-    for relative in reversed(like):
-        first = next(runs.one_by_one(db, relative.id), None)
-        header = None if first is None else runs.header(db, first.id)
-        if header is not None and header.probe == version.PLUMBLINE:
+    for relative in reversed(every[: every.index(campaign)]):
+        if relative.state == "finished" and _is_alike(db, relative, campaign):
             return relative.id
     return AFRESH
 
 
-def _asked(campaign: Campaign) -> str:
-    return campaign.key.partition("-")[0]
+def _is_alike(db: Database, relative: Campaign, campaign: Campaign) -> bool:
+    """Return whether both campaigns were asked for with the same settings, and this release has
+    measured the `relative`."""
+    if relative.key.partition("-")[0] != campaign.key.partition("-")[0]:
+        return False
+    first = next(runs.one_by_one(db, relative.id), None)
+    header = None if first is None else runs.header(db, first.id)
+    return header is not None and header.probe == version.PLUMBLINE
 
 
 # What launch/simulated.py says of a case that it has given up.

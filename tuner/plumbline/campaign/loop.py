@@ -127,7 +127,12 @@ class CampaignLoop:
             else other_uses.other_uses(settings, crowded=campaign.oversubscribed),
         )
         self._vetting = Vetting(
-            setup, self._files, self._rounds.seconds, self._replaced, self._budget.is_open
+            setup,
+            self._files,
+            self._rounds.seconds,
+            self._replaced,
+            self._budget.is_open,
+            self._hints.held if self._hints else (),
         )
         self._only_in_loops: list[Verdict] = []
         self._ridden: dict[str, str] = {}  # by stage, the suite of its table in other uses
@@ -210,7 +215,9 @@ class CampaignLoop:
             store.progress.step("counting the repetitions that each case needs")
             store.repetitions = repetitions.counts(repetitions.predict(store, counting))
         store.progress.step("measuring the library as it is")
-        plan = store.no_surer(tables.until_sure(settings, cases, store.repetitions))
+        plan = tables.until_sure(settings, cases, store.repetitions)
+        # All later tables are compared with this one.
+        plan = store.no_surer(plan, is_first=False)
         before = Suite("before")
         Series(store, before, plan, {}).advance(settings.sampling.launches)
         # With more ranks than cores the table is of calls after a barrier, and loops are alike.

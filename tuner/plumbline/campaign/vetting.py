@@ -11,7 +11,7 @@ one launch (acceptance.py) has to be shown harmless."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -77,8 +77,9 @@ _FEWEST = 100
 
 
 class Trials:
-    """The trials of the winners of one campaign; what went well is not tried again. `sizes` are the
-    measured sizes by function; no kind of data has more than `most_calls`."""
+    """The trials of the winners of one campaign; what went well is not tried again, nor what is
+    known to be `right`. `sizes` are the measured sizes by function; no kind of data has more than
+    `most_calls`."""
 
     def __init__(
         self,
@@ -86,12 +87,13 @@ class Trials:
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
         most_calls: int = _MOST_CALLS,
+        right: Sequence[Winner] = (),
     ) -> None:
         self._store = store
         self._most_calls = most_calls
         self._settings = settings
         self._sizes = sizes
-        self._right: list[Winner] = []
+        self._right = list(right)
 
     def wrong(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
@@ -215,7 +217,8 @@ class CampaignSetup(Setup, frozen=True, kw_only=True):
 class Vetting:
     """The vetting of one campaign. `seconds`: the second choices; `replaced`: the winners that are
     left, with what takes the place of those that are lost; `has_time`: whether launches may be
-    added for what is not clear."""
+    added for what is not clear; `held`: winners of an earlier campaign that was asked for as this
+    one is. Their results are not tried again, nor they where messages take long."""
 
     def __init__(
         self,
@@ -224,6 +227,7 @@ class Vetting:
         seconds: SecondChoices,
         replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
         has_time: Callable[[], bool],
+        held: Sequence[Winner] = (),
     ) -> None:
         store, settings, sizes = setup.store, setup.settings, setup.sizes
         self._store = store
@@ -240,7 +244,8 @@ class Vetting:
         )
         self._in_turn = AcceptanceInTurn(store, settings, sizes, crowded=crowded)
         self._proven = Proven(store, setup.toolchain, setup.plan, sizes)
-        self._trials = Trials(store, settings, sizes)
+        self._trials = Trials(store, settings, sizes, right=held)
+        self._held = held
         self._context = ConfirmContext(
             store,
             settings,
@@ -328,11 +333,12 @@ class Vetting:
         well be, in launches in which messages take long, and these sizes, with the reason."""
         ratios, claim = self._acceptance.ratios, claim_of(self._settings)
         slow = self._store.slow_messages()
-        if slow.numbers and (cells := ratios.unknown(winners, slow.numbers)):
+        if cells := self._unknown(winners):
             self._acceptance.measure_where_slow(winners, cells)
             slow = self._store.slow_messages()
         slower = ratios.slower(winners, slow.numbers, claim)
         doubtful = ratios.doubtful(winners, slow, claim) if slow.numbers else {}
+        doubtful = {cell: doubtful[cell] for cell in self._without_held(winners, doubtful)}
 
         def why(cell: Target, comparison: Comparison) -> str:
             if cell in slower:
@@ -344,9 +350,26 @@ class Vetting:
 
         return pairs.without(winners, {**doubtful, **slower}, self._sizes, why)
 
+    def _unknown(self, winners: Sequence[Winner]) -> list[Target]:
+        """Return the cells of which it is not known whether they are slower where messages take
+        long; none where they did in no launch."""
+        slow = self._store.slow_messages()
+        if not slow.numbers:
+            return []
+        return self._without_held(winners, self._acceptance.ratios.unknown(winners, slow.numbers))
+
+    def _without_held(self, winners: Sequence[Winner], cells: Iterable[Target]) -> list[Target]:
+        """Return the `cells` whose winner no earlier campaign has tried."""
+        return [
+            cell
+            for cell in cells
+            if (winner := deciding(winners, cell)) is None
+            or not any(is_part(winner, held) for held in self._held)
+        ]
+
     def _tell_unknown(self, winners: Sequence[Winner]) -> None:
         slow = self._store.slow_messages()
-        if slow.numbers and (cells := self._acceptance.ratios.unknown(winners, slow.numbers)):
+        if cells := self._unknown(winners):
             self._store.tell(
                 SLOW_MESSAGES,
                 f"messages between two ranks took {slow.factor:.1f} times as long as usual in "

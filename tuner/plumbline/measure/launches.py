@@ -54,6 +54,9 @@ MOST_REPS = 16
 MOST_BLOCKS = 1.5
 _ANY = ""  # kind of launch
 _USUAL_SPREAD = 0.1  # of medians of a case between launches, until launches have shown theirs
+# Where the machine changes its state from launch to launch, medians differ by more than those of
+# launches in one state do, which comparisons rest on.
+_MOST_SPREAD = 0.15
 
 
 class Filling:
@@ -67,7 +70,7 @@ class Filling:
 
     def differ(self, spread: float) -> None:
         """The medians of a case in launches have this relative standard deviation."""
-        self._spread = spread
+        self._spread = min(spread, _MOST_SPREAD)
 
     def learn(self, kind: str, plan: Plan, cost: LaunchCost) -> None:
         """Learn what a finished launch of `plan` has cost; `kind`: its stage and arm, as ranks
@@ -244,9 +247,10 @@ class LaunchStore:
             _kind(suite), plan, is_first=suite.look == 1 or suite.stage in _EXPLORES
         )
 
-    def no_surer(self, plan: Plan) -> Plan:
-        """`plan` whose cases end once they are as sure as launches of this campaign are alike."""
-        return self._filling.no_surer(plan)
+    def no_surer(self, plan: Plan, *, is_first: bool = True) -> Plan:
+        """`plan` whose cases end once they are as sure as launches of this campaign are alike, or
+        where it is not for a first look, surer."""
+        return self._filling.no_surer(plan, is_first=is_first)
 
     def differ(self, spread: float) -> None:
         """Launches of this campaign differ by that much: so sure a case need be in one of them."""
