@@ -121,7 +121,7 @@ static enum pl_outcome look(const struct pl_timing *timing, const struct pl_case
             snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
             outcome = PL_NOT_IN_FORCE;
         } else if (!c->empty) {
-            outcome = c->calls ? pl_trial(c, config, groups, index, buffers, seed, finding)
+            outcome = c->calls ? pl_trial(timing, c, index, seed, finding)
                                : pl_check(c, &place, buffers, seed, finding);
         }
         pl_groups_leave(groups, index);

@@ -10,8 +10,8 @@
 /* Every eighth call is special (circumstance.h): all others are of the kind that each rule of this
  * volume is for. */
 enum { SPECIAL = 8 };
-/* A trial of at least MANY calls makes so many more that nobody checks, of all ranks' data in one
- * of them at most so much: a process is to make tens of thousands. */
+/* Trials of at least MANY calls make so many more of each function that nobody checks, of all
+ * ranks' data in one of them at most so much: a process is to make tens of thousands. */
 enum { MANY = 1000, UNCHECKED = 21000, MOST_UNCHECKED_BYTES = 65536 };
 
 static bool is_special(int number)
@@ -60,12 +60,22 @@ static int draw_root(struct pl_random *random, const struct pl_case *c, int rank
     return number % 4 == 1 ? ranks - 1 : (int)pl_random_below(random, (uint64_t)ranks);
 }
 
-/* How many of them stand before a call: a drawn number, so that no period of an error is missed. */
-static int draw_unchecked(struct pl_random *random, const struct pl_case *c)
+/* The trials of MANY calls of the function. */
+static int trials_of(const struct pl_plan *plan, enum pl_function function)
+{
+    int count = 0;
+    for (int i = 0; i < plan->case_count; i++)
+        count += plan->cases[i].function == function && plan->cases[i].calls >= MANY;
+    return count;
+}
+
+/* How many calls that nobody checks stand before a call where there are to be `all` before those of
+ * the case: a drawn number, so that no period of an error is missed. */
+static int draw_unchecked(struct pl_random *random, const struct pl_case *c, int all)
 {
     if (c->calls < MANY)
         return 0;
-    const uint64_t mean = UNCHECKED / (uint64_t)c->calls + 1;
+    const uint64_t mean = (uint64_t)(all / c->calls) + 1;
     return (int)pl_random_below(random, 2 * mean + 1);
 }
 
@@ -113,11 +123,15 @@ static enum pl_outcome call_checked(const struct pl_case *one, struct pl_circums
     return outcome;
 }
 
-enum pl_outcome pl_trial(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_groups *groups, int group, struct pl_buffers *buffers,
+enum pl_outcome pl_trial(const struct pl_timing *timing, const struct pl_case *c, int group,
                          uint64_t seed, struct pl_finding *finding)
 {
+    const struct pl_groups *groups = timing->groups;
+    const struct pl_config_state *config = &timing->configs[c->config];
+    struct pl_buffers *buffers = timing->buffers;
     struct pl_place places[PL_COMPANIES];
+    const int sharing = trials_of(timing->plan, c->function);
+    const int unchecked = sharing > 0 ? UNCHECKED / sharing : 0;
     const struct pl_world *world = &groups->group[group].world;
     struct pl_random random = pl_random_stream(seed, UINT64_MAX, (uint64_t)c->id);
     char detail[sizeof finding->detail - 24] = "", said[PL_SAID], text[PL_SAID];
@@ -145,7 +159,7 @@ enum pl_outcome pl_trial(const struct pl_case *c, const struct pl_config_state *
             fresh += (uint64_t)groups->group[groups->company[PL_HALF]].part;
         enum pl_outcome outcome = PL_ERROR;
         *text = '\0';
-        if (call_unchecked(c, &places[PL_ALL], buffers, i, draw_unchecked(&random, c)) !=
+        if (call_unchecked(c, &places[PL_ALL], buffers, i, draw_unchecked(&random, c, unchecked)) !=
             MPI_SUCCESS)
             snprintf(said, sizeof said, "a call before it failed");
         else

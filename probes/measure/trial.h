@@ -4,11 +4,11 @@
 #ifndef PL_TRIAL_H
 #define PL_TRIAL_H
 
+#include "measure/blocks.h"
 #include "measure/check.h"
 
 /* On the ranks that the case runs on, whose `group` it is. */
-enum pl_outcome pl_trial(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_groups *groups, int group, struct pl_buffers *buffers,
+enum pl_outcome pl_trial(const struct pl_timing *timing, const struct pl_case *c, int group,
                          uint64_t seed, struct pl_finding *finding);
 
 #endif

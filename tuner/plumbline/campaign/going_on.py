@@ -56,14 +56,14 @@ _FEW_RANKS = 2
 
 class Hints(msgspec.Struct, frozen=True):
     """Findings of the `campaign` of this id. `searched`: the cells that it, or one that it had
-    hints of, has searched; `violated`: guideline, function and bytes of what was left. `before`:
-    of a campaign of another layout, the violations of its first table (None: of the same one).
-    `alike`: it was asked for as this one is, of the same release."""
+    hints of, has searched; `left`: guideline, function and bytes of what was violated in the end,
+    or undecided. `before`: of a campaign of another layout, the violations of its first table
+    (None: of the same one). `alike`: it was asked for as this one is, of the same release."""
 
     campaign: str
     winners: list[Winner]
     searched: set[Target]
-    violated: set[tuple[str, str, int]]
+    left: set[tuple[str, str, int]]
     before: set[tuple[str, str, int]] | None = None
     alike: bool = False
 
@@ -96,7 +96,7 @@ class Hints(msgspec.Struct, frozen=True):
 
     def new(self, table: Iterable[Verdict]) -> set[Target]:
         """Cells with a violation that the earlier campaign did not leave."""
-        return _cells(violations(list(table)).keys() - self.violated)
+        return _cells(violations(list(table)).keys() - self.left)
 
     def unlike(self, table: Iterable[Verdict]) -> set[Target]:
         """Return the cells of a first table with a violation that the other layout did not have,
@@ -154,7 +154,6 @@ def hints_of(
     own = own or campaign
     earlier = hints_of(db, settings_of(campaign.settings).search.earlier, refusal, own)
     searched |= earlier.searched if earlier else set()
-    still_violated = violations(findings.get_verdicts(db, campaign.id, "after"))
     elsewhere = (campaign.nprocs, campaign.ppn) != (own.nprocs, own.ppn)
     before = (
         set(violations(findings.get_verdicts(db, campaign.id, "before"))) if elsewhere else None
@@ -169,7 +168,13 @@ def hints_of(
     if elsewhere and campaign.nprocs <= _FEW_RANKS:
         settled = {cell for cell in settled if any(holds(winner, cell) for winner in winners)}
     alike = own != campaign and _is_alike(db, campaign, own)
-    return Hints(campaign.id, winners, settled, set(still_violated), before, alike)
+    left = {
+        (verdict.guideline, verdict.function, verdict.bytes)
+        for verdict in findings.get_verdicts(db, campaign.id, "after")
+        # What seems violated here was perhaps so there, and was not searched.
+        if verdict.verdict == "violated" or (alike and verdict.verdict == "undecided")
+    }
+    return Hints(campaign.id, winners, settled, left, before, alike)
 
 
 def newest_hints(db: Database, campaign: Campaign) -> str:

@@ -51,8 +51,8 @@ SEARCHING = (
     "--budget",
     "budget_seconds",
     type=options.Real(),
-    help="Seconds in launches for the whole campaign; default: eight times the first table, at "
-    "least 120.",
+    help="Seconds in launches for the whole campaign; default: twelve times the first table, at "
+    "least 150.",
 )
 @options.exported
 @click.option(

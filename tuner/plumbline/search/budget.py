@@ -15,7 +15,7 @@ from plumbline.system.words import counted
 
 # Kinds of events: the time limit; cells that were left out because the budget was used up.
 
-_TABLES = 8  # times what the first table has cost, where nobody named a budget
+_TABLES = 12  # times what the first table has cost, where nobody named a budget
 _OF_OTHERS = 1 / 2  # of the limit, for searches of cells that no guideline names
 _WORTH_A_ROUND = 1 / 20  # of all cells: a round costs 8 to 20 % of a campaign, of one cell too
 _CONFIRMED = 1.5  # times what it has cost: what comes after the first search, at least

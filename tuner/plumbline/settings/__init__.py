@@ -79,8 +79,8 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     rounds: int | None = None
     """Number of search rounds (0: verify only; default: until nothing is left to search)."""
     budget_seconds: Unmeasured[float | None] = None
-    """Seconds in launches for the whole campaign; default: eight times the first table, at
-    least 120."""
+    """Seconds in launches for the whole campaign; default: twelve times the first table, at
+    least 150."""
     variants: list[str] | None = None
     """Variants of Plumbline that may be tried; default: all."""
     all: bool = True
