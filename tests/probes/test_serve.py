@@ -410,6 +410,7 @@ def test_visits_leave_nothing_behind(serve: Callable[..., Server]) -> None:
         for text in lines:
             server.ask(text)
             server.ask(text, 2)
+    time.sleep(0.5)  # as below
     files, pages = held()
     for _ in range(30):
         for text in lines:

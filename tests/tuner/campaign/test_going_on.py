@@ -178,15 +178,15 @@ def test_the_usual_limit_follows_what_launches_cost(lab: Lab, db: Database) -> N
     store.spent_seconds = 540.0
     assert budget.is_open()
     budget.measured()
-    store.spent_seconds = 6.5 * 540.0 - 1
+    store.spent_seconds = 10.5 * 540.0 - 1
     assert budget.left()
-    store.spent_seconds = 6.5 * 540.0
+    store.spent_seconds = 10.5 * 540.0
     assert not budget.left()
     named = Budget(store, load(None, {"nprocs": 4, "budget_seconds": 600.0}))
     named.measured()
     assert not named.left() and not named.is_open()
     (event,) = campaigns.events(db, lab.campaign.id)
-    assert (event.kind, event.text.split(",")[0]) == (LIMIT, "4320 s")
+    assert (event.kind, event.text.split(",")[0]) == (LIMIT, "6480 s")
 
 
 def test_a_round_for_few_cells_that_violate_nothing_is_not_worth_its_launches(lab: Lab) -> None:

@@ -86,8 +86,8 @@ def test_what_is_left_out_is_said(
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "0")
     settings = planted.settings(environment=YIELD, rounds=0, guidelines=["GL12"], sizes=[64, 1024])
     started = identity.begin(db, toolchain(), settings, new=False)
-    store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
     for _ in range(2):  # once, also when it is replayed
+        store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
         loop.CampaignLoop(store, toolchain(), started, settings, tmp_path / "out").run()
     said = [one.text for one in campaigns.events(db, started.id) if one.kind == "left out"]
     assert said == ["OMPI_MCA_coll_tuned_bcast_algorithm is set here, and in force in no launch"]

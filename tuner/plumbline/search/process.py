@@ -31,7 +31,7 @@ from .settings_race import FEW, STAGES, Entered, SettingsRace
 from .space.candidates import DEFAULT, Candidate, index
 
 _ONE_LAUNCH = ((1, 3),)
-_FEW_VALUES = ((6, FEW),)  # none is left out before the stage that decides
+_FEW_VALUES = ((10, FEW),)  # none is left out before the stage that decides
 # A further setting beside the best one saves at least this share of the time of the table.
 _WORTH = 0.01
 
