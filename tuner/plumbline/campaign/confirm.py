@@ -163,8 +163,8 @@ class ConfirmTurn(msgspec.Struct, frozen=True):
     suite, is looked at as far as there are pairs. No launches are added to see the gain of winners
     that were confirmed beside others `earlier`, and of those that were seen to be `faster` in
     launches that have both; nor for cells that no winner reaches, or none that was not there
-    then. `table_waits`: only calls of the library are measured, since the winners of a search that
-    comes next will change the table."""
+    then. `table_waits`: only calls of the library are measured, and only once, since the winners of
+    a search that comes next will change the table."""
 
     suite: Suite
     table: tables.ViolationTable
@@ -322,7 +322,7 @@ class _ConfirmPairs:
             )
             # What the table has not decided yet rides along.
             table = self._turn.table
-            more = [] if self._turn.table_waits else [*table.open_cases(), *table.along()]
+            more = [*table.open_cases(), *table.along()]
         seed = self._context.settings.sampling.seed + look.before
         case_of = {target_of(case): case for case in self.left}
         own = [case_of[cell] for cell in cells]
@@ -348,7 +348,9 @@ class _ConfirmPairs:
             else earlier_speed
             for winner, earlier_speed in zip_longest(self._winners, self.speeds)
         ]
-        self.verdicts = [] if self._turn.table_waits else self._turn.table.look()
+        if self._turn.table_waits:  # so does what only seems slower
+            return []
+        self.verdicts = self._turn.table.look()
         open_cells = self._open_cells()
         if not open_cells or not self._context.has_time():
             return []
