@@ -104,6 +104,7 @@ class CampaignLoop:
             earlier_id, refusal = settings.search.earlier, candidate_space.refusal_here(self._sizes)
             self._hints = going_on.hints_of(store.db, earlier_id, refusal, campaign)
         self._short: list[Target] = []  # cells with a winner of another layout that gains less here
+        self._compared = False  # all of the table with what an earlier campaign has left
         self._searches_first = False  # what hints do not tell of is searched before they are tried
         self._order = DependencyOrder(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
@@ -327,7 +328,9 @@ class CampaignLoop:
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
         self._ridden[vetted.stage] = vetted.ridden
         self._budget.confirmed(begun)
-        if self._hints is not None and vetted.stage:
+        if self._hints is not None and vetted.stage and not self._compared:
+            # On an unchanged machine a violation that comes up later is one of chance.
+            self._compared = self._hints.alike
             self._doubt(self._hints.new(self._table))
         if not self._changed:
             self._fixed.enter(vetted.stage, self._winners, self._table)
