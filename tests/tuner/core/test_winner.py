@@ -12,6 +12,7 @@ from plumbline.core.winner import (
     far_sizes,
     functions_built_on,
     is_in_force,
+    islands,
     joined_ranges,
     side_changes,
     with_measured_range,
@@ -175,3 +176,18 @@ def test_what_differs_between_two_turns() -> None:
     assert changed_between([RING], [RING, OURS]) is None  # the preload library comes in
     assert changed_between([RING, OURS], [OURS]) == [RING]
     assert changed_between([RING], [msgspec.structs.replace(RING, function="*")]) is None
+
+
+def test_single_sizes_that_remove_nothing_are_islands() -> None:
+    sizes = {"MPI_Gather": [8, 16, 32, 64, 128, 256], "MPI_Bcast": [8, 1024]}
+
+    def lonely(function: str, first: int, last: int = UNBOUNDED_BYTES) -> Winner:
+        return msgspec.structs.replace(winner(function, first, last), removes=[])
+
+    alone = lonely("MPI_Gather", 23, 45)
+    assert [island for island, _ in islands([alone], sizes)] == [alone]
+    cure = msgspec.structs.replace(alone, removes=["GL2@32"])
+    beside = lonely("MPI_Gather", 46, 90)
+    two_sizes, of_two = lonely("MPI_Gather", 16, 45), lonely("MPI_Bcast", 0, 90)
+    for kept in ([cure], [alone, beside], [two_sizes], [of_two], [lonely(EVERY_FUNCTION, 0)]):
+        assert islands(kept, sizes) == []

@@ -35,6 +35,7 @@ from plumbline.core.winner import (
     functions_built_on,
     is_in_force,
     is_part,
+    islands,
     side_changes,
 )
 from plumbline.measure import tables
@@ -238,6 +239,8 @@ class Vetting:
         self._seconds = seconds
         self._replaced = replaced
         self._real = settings.ranks.simulate is None
+        # A program's sizes are worth a rule each.
+        self._chosen_sizes = sizes if self._real and settings.cases.profile is None else {}
         crowded = setup.crowded
         self._acceptance = WinnerAcceptance(
             setup, files.with_winners, placement=store.starter.plain, crowded=crowded
@@ -275,6 +278,8 @@ class Vetting:
         winners = self._accepted(winners)
         if winners:
             winners = self._held_together(suite, winners)
+            lost = self._tell_dropped(suite, islands(winners, self._chosen_sizes))
+            winners = [winner for winner in winners if winner not in lost]
         if not winners:
             return Vetted([], list(current), True)
         if self._standing and exported_alike(self._standing.winners, winners):
@@ -351,8 +356,7 @@ class Vetting:
         return pairs.without(winners, {**doubtful, **slower}, self._sizes, why)
 
     def _unknown(self, winners: Sequence[Winner]) -> list[Target]:
-        """Return the cells of which it is not known whether they are slower where messages take
-        long; none where they did in no launch."""
+        """Return the cells not measured where messages take long, if they ever did."""
         slow = self._store.slow_messages()
         if not slow.numbers:
             return []

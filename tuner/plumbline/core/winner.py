@@ -49,7 +49,7 @@ _TOLD_APART_BYTES = 32
 def holds(winner: Winner, target: Target) -> bool:
     """Return whether the cell `target` is one that `winner` is for."""
     function = winner.function in (target.function, EVERY_FUNCTION)
-    return function and winner.bytes_from <= target.bytes <= winner.bytes_to
+    return function and holds_size(winner, target.bytes)
 
 
 def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
@@ -289,6 +289,32 @@ def without_sizes(winner: Winner, first: int, last: int) -> list[Winner]:
         start = max(winner.bytes_from, last + 1)
         parts.append(msgspec.structs.replace(winner, bytes_from=start))
     return parts
+
+
+_MANY_SIZES = 5
+
+
+def islands(winners: Sequence[Winner], sizes: Sizes) -> list[tuple[Winner, str]]:
+    """Return the winners that hold a single one of many measured `sizes`, beside which no winner of
+    the function holds any, and that remove no violation, with the reason: of many sizes some seem
+    faster by luck."""
+    lonely = []
+    for winner in winners:
+        measured = sorted(sizes.get(winner.function, ()))
+        inside = [at for at, size in enumerate(measured) if holds_size(winner, size)]
+        if len(inside) != 1 or len(measured) < _MANY_SIZES or winner.removes:
+            continue
+        beside = measured[max(0, inside[0] - 1) : inside[0]] + measured[inside[0] + 1 :][:1]
+        own = [other for other in winners if other.function == winner.function]
+        if not any(holds_size(other, size) for other in own for size in beside):
+            why = "a single size, beside which the library is kept; it removes no violation"
+            lonely.append((winner, why))
+    return lonely
+
+
+def holds_size(winner: Winner, size: int) -> bool:
+    """Return whether the winner is for calls of its function of this size in bytes."""
+    return winner.bytes_from <= size <= winner.bytes_to
 
 
 def pieces_inside(winner: Winner, kept: Collection[Target], sizes: Sequence[int]) -> list[Winner]:
