@@ -117,6 +117,7 @@ class CampaignLoop:
             toolchain=toolchain,
             guidelines=self._guidelines,
             crowded=campaign.oversubscribed,
+            held=self._hints.held if self._hints else (),
         )
         self._rounds = Rounds(
             setup,
@@ -128,12 +129,7 @@ class CampaignLoop:
             else other_uses.other_uses(settings, crowded=campaign.oversubscribed),
         )
         self._vetting = Vetting(
-            setup,
-            self._files,
-            self._rounds.seconds,
-            self._replaced,
-            self._budget.is_open,
-            self._hints.held if self._hints else (),
+            setup, self._files, self._rounds.seconds, self._replaced, self._budget.is_open
         )
         self._only_in_loops: list[Verdict] = []
         self._ridden: dict[str, str] = {}  # by stage, the suite of its table in other uses

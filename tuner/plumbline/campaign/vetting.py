@@ -208,18 +208,19 @@ class Vetted(msgspec.Struct, frozen=True):
 
 
 class CampaignSetup(Setup, frozen=True, kw_only=True):
-    """The setup of a campaign. `crowded`: there are more ranks than cores."""
+    """The setup of a campaign. `crowded`: more ranks than cores; `held`: winners of one like it."""
 
     toolchain: Toolchain
     guidelines: Guidelines
     crowded: bool
+    held: Sequence[Winner] = ()
 
 
 class Vetting:
     """The vetting of one campaign. `seconds`: the second choices; `replaced`: the winners that are
     left, with what takes the place of those that are lost; `has_time`: whether launches may be
-    added for what is not clear; `held`: winners of an earlier campaign that was asked for as this
-    one is. Their results are not tried again, nor they where messages take long."""
+    added for what is not clear. What an earlier campaign held is not tried again for its results,
+    nor where messages take long."""
 
     def __init__(
         self,
@@ -228,7 +229,6 @@ class Vetting:
         seconds: SecondChoices,
         replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
         has_time: Callable[[], bool],
-        held: Sequence[Winner] = (),
     ) -> None:
         store, settings, sizes = setup.store, setup.settings, setup.sizes
         self._store = store
@@ -247,8 +247,8 @@ class Vetting:
         )
         self._in_turn = AcceptanceInTurn(store, settings, sizes, crowded=crowded)
         self._proven = Proven(store, setup.toolchain, setup.plan, sizes)
-        self._trials = Trials(store, settings, sizes, right=held)
-        self._held = held
+        self._trials = Trials(store, settings, sizes, right=setup.held)
+        self._held = setup.held
         self._context = ConfirmContext(
             store,
             settings,

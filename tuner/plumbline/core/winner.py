@@ -305,8 +305,8 @@ def islands(winners: Sequence[Winner], sizes: Sizes) -> list[tuple[Winner, str]]
         if len(inside) != 1 or len(measured) < _MANY_SIZES or winner.removes:
             continue
         beside = measured[max(0, inside[0] - 1) : inside[0]] + measured[inside[0] + 1 :][:1]
-        own = [other for other in winners if other.function == winner.function]
-        if not any(holds_size(other, size) for other in own for size in beside):
+        own = [rule for rule in winners if rule.function == winner.function]
+        if not any(holds_size(rule, size) for rule in own for size in beside):
             why = "a single size, beside which the library is kept; it removes no violation"
             lonely.append((winner, why))
     return lonely
