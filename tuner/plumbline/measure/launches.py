@@ -41,7 +41,7 @@ from plumbline_db.records import Event, Failure, Run, Suite
 # the calls. A launch whose ranks were alive already measures for as long as one that starts them,
 # so that both are equally sure. Nor is a case measured longer in a launch than launches differ: its
 # standard error may be as large as that in races and at first looks, which decide most cells
-# however they are measured, and a quarter of that at later looks, which few cells reach. Pure.
+# however they are measured, and a quarter of that in the first table and at later looks. Pure.
 
 # A launch measures for so many times of a start: where it judges a table, and elsewhere. Ranks
 # stay alive, so that most launches do not start any.
@@ -54,8 +54,7 @@ MOST_REPS = 16
 MOST_BLOCKS = 1.5
 _ANY = ""  # kind of launch
 _USUAL_SPREAD = 0.1  # of medians of a case between launches, until launches have shown theirs
-# Where the machine changes its state from launch to launch, medians differ by more than those of
-# launches in one state do, which comparisons rest on.
+# Launches in different states of the machine differ by more; comparisons rest on those in one.
 _MOST_SPREAD = 0.15
 
 
@@ -102,7 +101,8 @@ class Filling:
         return msgspec.structs.replace(plan, reps=reps, blocks=blocks)
 
     def no_surer(self, plan: Plan, *, is_first: bool = True) -> Plan:
-        """`plan` with a `precision` that is no finer than launches are alike, where it has one."""
+        """`plan`, if it has a `precision`, with one no finer than what launches differ by; where it
+        is not for a first look, than a quarter of that."""
         enough = self._spread if is_first else self._spread / 4
         precise = max(plan.precision, enough) if plan.precision else 0.0
         return msgspec.structs.replace(plan, precision=precise)
@@ -248,8 +248,7 @@ class LaunchStore:
         )
 
     def no_surer(self, plan: Plan, *, is_first: bool = True) -> Plan:
-        """`plan` whose cases end once they are as sure as launches of this campaign are alike, or
-        where it is not for a first look, surer."""
+        """Return `plan`, whose cases end when they are as sure as launches allow (Filling)."""
         return self._filling.no_surer(plan, is_first=is_first)
 
     def differ(self, spread: float) -> None:
